@@ -249,6 +249,10 @@ def _loss_options(kind: str, options: dict) -> library.pnet_loss_options:
         member = "lambda" if name == "lambda_" else name
         if member not in known:
             raise library.refuse(f"a loss has no option {name!r}, expected one of {', '.join(sorted(known))}")
+        if member in ("squares", "at_least_one", "sums"):
+            value = bool(value)
+        elif member in ("rounds", "most", "entries"):
+            value = library.count(member, value, 31)
         setattr(chosen, member, value)
     return chosen
 

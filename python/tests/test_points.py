@@ -147,6 +147,8 @@ y = n(cloud)
         with self.assertRaisesRegex(pnet.Error, "as many points"):
             pnet.point_loss("emd", self.points, other)
         self.assertEqual(pnet.point_loss("emd", self.points, self.points), 0)
+        with self.assertRaisesRegex(pnet.Error, "rounds is 4294967301"):  # of which a struct of C would keep 5
+            pnet.point_loss("emd", self.points, self.points, rounds=2 ** 32 + 5)
         with self.assertRaisesRegex(pnet.Error, "no option 'gamma'"):
             pnet.point_loss("dcd", self.points, other, gamma=1)
         with self.assertRaisesRegex(pnet.Error, "lambda 9"):

@@ -280,6 +280,8 @@ def forward(of: Triplets, features: Tensor, weight: Tensor, bias: Tensor | None,
     and bias are float32; features too, or on a GPU of a type with 16 bits, which the result has then."""
     x, (w, _) = _rows("features", features, of), _weights(weight, of)
     out = w.shape[-1]
+    if not 1 <= groups <= x.shape[1]:
+        raise library.refuse(f"{groups} groups do not divide {x.shape[1]} channels in and {out} out")
     if bias is not None:
         if bias.shape != (out,):
             raise library.refuse(f"bias is {list(bias.shape)}, expected [{out}]")

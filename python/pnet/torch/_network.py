@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from pnet import _library as library
 from pnet.model import Model
@@ -57,9 +56,30 @@ class _Running:
 
     def read(self, method: str, *name: str, like: Sequence[int]) -> Tensor:
         """What a method of the session fills, of this shape."""
-        found = torch.empty(like, device=self.device)
+        found = torch.empty(like, dtype=torch.float32, device=self.device)
         self.call(method, *name, out=self._lent(found))
         return found
+
+
+class _Once(torch.autograd.Function):
+    """Gradients as they are. Their own differentiation is refused, of constants too: PyTorch's once_differentiable would leave it
+    out of a sum without a word where the gradient of the result is a constant, as it mostly is."""
+
+    @staticmethod
+    def forward(ctx, anchor: Tensor, *gradients: Tensor) -> tuple[Tensor, ...]:
+        return gradients
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError("pnet.torch.Network has no second derivative: its gradient was differentiated again "
+                           "(create_graph=True)")
+
+
+def _once(gradients: Sequence[Tensor]) -> Sequence[Tensor]:
+    """What a backward returns, whatever it was computed of."""
+    if not torch.is_grad_enabled():
+        return gradients
+    return _Once.apply(torch.empty(0, requires_grad=True), *(g.detach() for g in gradients))
 
 
 class _Losses(torch.autograd.Function):
@@ -72,9 +92,8 @@ class _Losses(torch.autograd.Function):
         return loss
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, gradient: Tensor):
-        return None, None, *(gradient * known for known in ctx.saved_tensors)
+        return None, None, *_once([gradient.detach() * known for known in ctx.saved_tensors])
 
 
 class _Outputs(torch.autograd.Function):
@@ -88,9 +107,8 @@ class _Outputs(torch.autograd.Function):
         return network._read()
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, *gradients: Tensor | None):
-        return None, None, None, *ctx.network._back(ctx.turn, gradients, ctx.fields)
+        return None, None, None, *_once(ctx.network._back(ctx.turn, gradients, ctx.fields))
 
 
 class Network(nn.Module):
@@ -249,7 +267,8 @@ class Network(nn.Module):
         self._turn += 1
         self._keep_statistics(session)
         self._losses = {o.name: session.call("objective", o.name) for o in session.model.objectives if not o.metric}
-        return torch.tensor(sum(self._losses.values()), device=session.device), self._of_parameters(session)
+        loss = torch.tensor(sum(self._losses.values()), dtype=torch.float32, device=session.device)
+        return loss, self._of_parameters(session)
 
     @property
     def losses(self) -> dict[str, float]:

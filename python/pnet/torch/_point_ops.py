@@ -95,7 +95,7 @@ def point_loss(x: Tensor, y: Tensor, x_splits: Optional[Tensor], y_splits: Optio
                values: List[float], gradients: bool) -> Tuple[Tensor, Tensor, Tensor]:
     """pnet_loss_forward with options of these names, between spaces, and with `gradients` those by x and y, else [0, 3]."""
     whole = ("rounds", "most", "entries", "squares", "at_least_one", "sums")
-    options = {name: int(value) if name in whole else value for name, value in zip(names.split(), values)}
+    options = {name: int(value) if name in whole and value.is_integer() else value for name, value in zip(names.split(), values)}
     return _geometry.loss(kind, x, y, x_splits, y_splits, options, gradients)
 
 
@@ -105,24 +105,25 @@ def _(x, y, x_splits, y_splits, kind, names, values, gradients):
 
 
 @custom_op("pnet::point_loss_grad", mutates_args=())
-def point_loss_grad(gradient: Tensor, by: Tensor) -> Tensor:
-    """gradient * by, where `by` is what the forward computed."""
+def point_loss_grad(gradient: Tensor, by: Tensor, of: Tensor) -> Tensor:
+    """gradient * by, where `by` is what the forward computed of the points `of`: they are there so that autograd sees that the
+    gradient depends on them."""
     return gradient * by
 
 
 @point_loss_grad.register_fake
-def _(gradient, by):
+def _(gradient, by, of):
     return torch.empty_like(by)
 
 
 def _loss_saves(ctx, inputs, output):
-    ctx.save_for_backward(*output[1:])
+    ctx.save_for_backward(*output[1:], *inputs[:2])
     ctx.mark_non_differentiable(*output[1:])
 
 
 def _loss_backward(ctx, gradient, *_):
-    wanted = ctx.needs_input_grad
-    found = [point_loss_grad(gradient, by) if want else None for by, want in zip(ctx.saved_tensors, wanted)]
+    wanted, saved = ctx.needs_input_grad, ctx.saved_tensors
+    found = [point_loss_grad(gradient, by, of) if want else None for by, of, want in zip(saved[:2], saved[2:], wanted)]
     return *found, None, None, None, None, None, None
 
 

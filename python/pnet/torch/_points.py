@@ -77,6 +77,7 @@ class PointMap:
 
     def __call__(self, features: Tensor) -> Tensor:
         """[rows_in, channels] to [rows_out, channels]."""
+        _sums.refuse_tangents(features)
         given = _kind_of("features", features, features.dtype, self._there)
         return torch.ops.pnet.map(given, self._token, self.rows_out, self.kind)[0].to(features.dtype)
 
@@ -89,6 +90,7 @@ class Buckets:
 
     def attend(self, qkv: Tensor, heads: int = 1, scale: float | None = None) -> Tensor:
         """pnet.torch.attend()."""
+        _sums.refuse_tangents(qkv)
         kind = _sums.result_type(qkv)
         given = _kind_of("qkv", qkv, kind, self._there)
         return torch.ops.pnet.attend(given, self._token, heads, scale or 0.0)[0].to(kind)
@@ -290,6 +292,7 @@ def point_loss(kind: str, x: Tensor, y: Tensor, *, x_splits: Tensor | None = Non
     options              members of struct pnet_loss_options, such as squares=False, tau=0.5 or lambda_=0.1
     """
     library.choice("kind", library.LOSSES, kind)
+    _sums.refuse_tangents(x, y)
     names = sorted(options)
     wanted = torch.is_grad_enabled() and (x.requires_grad or y.requires_grad)
     given = [_kind_of(name, t, torch.float32, True) for name, t in (("x", x), ("y", y))]

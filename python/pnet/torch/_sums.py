@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch._C import _functorch
+from torch.autograd import forward_ad
 
 from pnet import _library as library
 from pnet.torch import _calls, _ops
@@ -27,6 +28,14 @@ def is_direct(one: Tensor, other: Tensor | None = None, third: Tensor | None = N
     """Whether nothing but autograd looks into a call with these tensors."""
     return (not _compiling() and not _modes() and _transforms() is None  # in this order: a compiler sees the first alone
             and type(one) in _PLAIN and type(other) in _PLAIN and type(third) in _PLAIN)
+
+
+def refuse_tangents(*given: Tensor | None) -> None:
+    """Before calls of operators: PyTorch gives those of programs zeros as forward derivatives, without a word."""
+    if _compiling() or forward_ad._current_level < 0:
+        return
+    if any(t is not None and forward_ad.unpack_dual(t).tangent is not None for t in given):
+        raise RuntimeError("pnet.torch has no forward derivatives (torch.func.jvp, torch.autograd.forward_ad)")
 
 
 def result_type(features: Tensor, *others: Tensor | None) -> torch.dtype:
@@ -108,6 +117,7 @@ def conv(of: Triplets, features: Tensor, weight: Tensor, bias: Tensor | None, gr
         result = _apply(features, weight, bias, of, plan)
         of.plans[rule] = plan
         return result
+    refuse_tangents(features, weight, bias)
     kind = result_type(features, weight, bias)
     given = None if bias is None else bias.float()
     w = by_tap(weight).reshape(of.taps, -1, weight.shape[0]) if outer else weight
@@ -121,5 +131,6 @@ def pool(of: Triplets, features: Tensor, kind: str) -> Tensor:
         raise library.refuse(f"features are {features.dtype}: expected float32, bfloat16 or float16")
     if is_direct(features):
         return _Pool.apply(features, of, kind)
+    refuse_tangents(features)
     given = features if of.cuda else features.float()
     return _ops.pool(given, of.by_out, of.by_in, of.count, of.taps, of.rows_out, kind)[0].to(features.dtype)

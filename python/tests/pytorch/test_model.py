@@ -96,8 +96,25 @@ class Modules(support.Case):
             self.assertFalse(torch.equal(self.net.state_dict()[name], torch.from_numpy(package.session("train").weight(name))))
         with torch.no_grad():
             self.assertFalse(self.net(self.batch).requires_grad)
-        first = torch.autograd.grad(self.net(self.batch).pow(2), others[0][1], create_graph=True)[0]
-        self.refused("once_differentiable", first.sum().backward, error=RuntimeError)
+        for power in 1, 2:  # the gradient of the loss is a constant, or not
+            loss = self.net(self.batch).pow(power)
+            first = torch.autograd.grad(loss, others[0][1], create_graph=True)[0]
+            self.refused("no second derivative", (loss + first.pow(2).sum()).backward, error=RuntimeError)
+
+    def test_default_type(self):
+        """Parameters, losses and results are float32 whatever the program's tensors are."""
+        before = torch.get_default_dtype()
+        for dtype in torch.float64, torch.bfloat16:
+            torch.set_default_dtype(dtype)
+            try:
+                net = pnet.torch.Network(package.SCENE, seed=7)
+                loss = net(self.batch)
+                loss.backward()
+                result = net.eval()(self.batch)
+            finally:
+                torch.set_default_dtype(before)
+            for one in loss, result, *net.parameters(), *net.buffers(), *(p.grad for p in net.parameters()):
+                self.assertEqual(one.dtype, torch.float32)
 
     def test_result(self):
         session = package.session()
@@ -186,6 +203,13 @@ class Outputs(support.Case):
         grads = {name: parameter.grad for name, parameter in self.net.named_parameters()}
         self.assertEqual(grads["n.out.linear.weight"].abs().sum().item(), 0)
         self.assertGreater(grads["n.h.linear.weight"].abs().sum().item(), 0)
+
+    def test_no_second_derivative(self):
+        """Of a penalty on gradients, as of a critic, whose outputs are summed."""
+        given = {**self.batch, "cloud.f": self.batch["cloud.f"].clone().requires_grad_()}
+        score = self.net(given)["y"].sum()
+        first = torch.autograd.grad(score, given["cloud.f"], create_graph=True)[0]
+        self.refused("no second derivative", (score + first.norm()).backward, error=RuntimeError)
 
     def test_own_loss(self):
         """The model's own loss, computed in PyTorch, trains it as the model does; evaluation gives the same outputs."""

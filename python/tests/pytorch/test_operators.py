@@ -15,6 +15,7 @@ import warnings
 
 import torch
 import torch._dynamo
+from torch.autograd import forward_ad
 from torch.utils.checkpoint import checkpoint
 
 import pnet
@@ -148,6 +149,20 @@ class Operators(support.Case):
             with torch.enable_grad():
                 first = torch.autograd.grad(call().pow(2).sum(), features, create_graph=True)[0]
             self.refused("no second derivative", first.sum().backward, error=RuntimeError)
+
+    def test_no_forward_derivative(self):
+        features = self.x.features
+        for call in (lambda t: self.set.conv(t, self.weight), self.set.pool):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.refused("no forward derivatives", lambda: torch.func.jvp(call, (features,), (features,)), error=RuntimeError)
+            with forward_ad.dual_level():
+                given = forward_ad.make_dual(features, features)
+                self.refused("", lambda: call(given), error=NotImplementedError)  # PyTorch's own
+
+    def test_groups(self):
+        for groups in 0, -1, 2 ** 40:
+            self.usage("groups do not divide", self.set.conv, self.x.features, self.weight, groups=groups)
 
     def test_only_what_is_wanted(self):
         y = self.set.conv(self.x.features, self.weight.requires_grad_(), self.bias)

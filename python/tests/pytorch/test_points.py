@@ -8,6 +8,7 @@ import warnings
 
 import torch
 import torch._dynamo
+from torch.autograd import forward_ad
 from torch.nn import functional
 
 import pnet
@@ -371,7 +372,7 @@ class Operators(Case):
             ("attend", (qkv.clone().requires_grad_(), token, 2, 0.0)),
             ("attend_grad", (self.draw(len(self.xyz), 16), qkv, result, log_sum, token, 0.0)),
             ("point_loss", (x, y, None, None, "chamfer", "squares", [1.0], True)),
-            ("point_loss_grad", (torch.tensor(2.0), self.xyz)),
+            ("point_loss_grad", (torch.tensor(2.0), self.xyz, y.detach())),
         ):
             with self.subTest(name=name), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -395,6 +396,30 @@ class Operators(Case):
                            (lambda: pt.point_loss("chamfer", xyz, self.xyz + 1), xyz)):
             first = torch.autograd.grad(call().pow(2).sum(), leaf, create_graph=True)[0]
             self.refused("no second derivative", first.sum().backward, error=RuntimeError)
+        for call, leaf in ((lambda: pt.attend(x, self.points).sum(), x),  # whose gradient is a constant
+                           (lambda: pt.point_loss("chamfer", xyz, self.xyz + 1), xyz),
+                           (lambda: pt.point_loss("chamfer", self.xyz + 1, xyz), xyz)):
+            result = call()
+            first = torch.autograd.grad(result, leaf, create_graph=True)[0]
+            self.refused("no second derivative", (result + first.pow(2).sum()).backward, error=RuntimeError)
+
+    def test_no_forward_derivative(self):
+        x = self.draw(len(self.xyz), 48)
+        made, scopes = self.level.map(self.points, "mean"), self.points.buckets("z")
+        for call, of in ((made, x), (scopes.attend, x), (lambda t: pt.point_loss("chamfer", t, self.xyz + 1), self.xyz)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.refused("no forward derivatives", lambda: torch.func.jvp(call, (of,), (of,)), error=RuntimeError)
+            with forward_ad.dual_level():
+                given = forward_ad.make_dual(of, of)
+                self.refused("no forward derivatives", lambda: call(given), error=RuntimeError)
+                self.same(call(of), call(of.clone()))
+
+    def test_loss_numbers(self):
+        """Numbers that a struct of C would cut off."""
+        for rounds in 2 ** 32 + 5, -1:
+            self.usage("rounds is", pt.point_loss, "emd", self.xyz, self.xyz + 1, rounds=rounds)
+        self.refused("integer", pt.point_loss, "emd", self.xyz, self.xyz + 1, rounds=5.5, error=TypeError)
 
     def net(self):
         torch.manual_seed(3)
