@@ -1,6 +1,7 @@
 /* Gradients, and steps of an optimiser. */
 #include "library/library.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static const enum pnet_optim_kind kinds[] = {[PNET_OPTIMIZER_SGD] = PNET_SGD,
@@ -126,6 +127,18 @@ static enum pnet_status step(struct pnet_session *s, const struct pnet_step_opti
     return st;
 }
 
+/* What is not finite would make all weights so. */
+static enum pnet_status check_step(const struct pnet_step_options *o, struct pnet_error *e)
+{
+    const char *const names[] = {"learning_rate", "clip", "loss_scale"};
+    const double numbers[] = {o->learning_rate, o->clip, o->loss_scale};
+    for (int i = 0; i < 3; i++)
+        if (!(numbers[i] >= 0 && isfinite(numbers[i])))
+            return pnet_error_set(
+                e, PNET_USAGE, "%s: expected 0 or more, found %g", names[i], numbers[i]);
+    return PNET_OK;
+}
+
 enum pnet_status pnet_session_step(struct pnet_session *s, const struct pnet_step_options *options,
     struct pnet_step_info *info, struct pnet_error *e)
 {
@@ -134,6 +147,7 @@ enum pnet_status pnet_session_step(struct pnet_session *s, const struct pnet_ste
     struct pnet_optim_record record = {.step = 0};
     struct pnet_step_info i = {.steps = 0};
     enum pnet_status st = pnet_library_take("pnet_step_options", options, &o, sizeof o, e);
+    if (!st) st = check_step(&o, e);
     /* before the step is made */
     if (!st && info) st = pnet_library_give("pnet_step_info", &i, info, sizeof i, e);
     if (!st && !s->has_optimizer)

@@ -181,7 +181,7 @@ struct pnet_step_info {
     int64_t steps;        /* that changed the weights so far */
 };
 /* One step of the session's optimiser with the gradients that are there. `info` may be NULL: with arrays on a GPU the call then
-   does not wait. PNET_USAGE: there is no optimiser, or there are no gradients. */
+   does not wait. PNET_USAGE: there is no optimiser, there are no gradients, or a number is negative or not finite. */
 PNET_API enum pnet_status pnet_session_step(struct pnet_session *s,
     const struct pnet_step_options *o, struct pnet_step_info *info, struct pnet_error *e);
 

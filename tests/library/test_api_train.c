@@ -144,6 +144,15 @@ static void test_steps(void)
         CHECKF(worst < 1e-6, "%s: %g", w.name, worst);
     }
     struct pnet_weight_info w = info_of(m, 0);
+    double *const numbers[] = {&o.learning_rate, &o.clip, &o.loss_scale};
+    for (int k = 0; k < 3; k++) {
+        const double kept = *numbers[k], wrong[] = {NAN, INFINITY, -0.1};
+        for (int x = 0; x < 3; x++) {
+            *numbers[k] = wrong[x];
+            REFUSED(pnet_session_step(s, &o, &i, &e), PNET_USAGE, "expected 0 or more");
+        }
+        *numbers[k] = kept;
+    }
     for (int64_t x = 0; x < w.count; x++) gradient[x] = NAN;
     NEED(pnet_session_set_gradient(s, w.name, gradient, w.count, &e));
     NEED(pnet_session_step(s, &o, &i, &e));
