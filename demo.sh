@@ -14,9 +14,10 @@ while [ -e "$run" ]; do
     number=$((number + 1))
     run=out/demo-$number
 done
-[ -f $rooms/dataset.yaml ] || $pnetc data synth rooms -o $rooms --count 240 --seed 1
-$pnetc train models/rooms.pnet --config models/rooms.yaml --data $rooms -o "$run" "$@"
-$pnetc eval models/rooms.pnet --weights "$run/best" --config models/rooms.yaml --data $rooms --split test "$@"
+# without the index the rooms are those of a demonstration that was interrupted
+[ -f $rooms/dataset.yaml ] || "$pnetc" data synth rooms -o $rooms --count 240 --seed 1 --force
+"$pnetc" train models/rooms.pnet --config models/rooms.yaml --data $rooms -o "$run" "$@"
+"$pnetc" eval models/rooms.pnet --weights "$run/best" --config models/rooms.yaml --data $rooms --split test "$@"
 room=$(ls $rooms/test/*.ply | head -n 1)
-$pnetc infer models/rooms.pnet --weights "$run/best" --input "$room" -o "$run/room.ply" --colour "$@"
+"$pnetc" infer models/rooms.pnet --weights "$run/best" --input "$room" -o "$run/room.ply" --colour "$@"
 echo "predictions: $run/room.ply (coloured by class), report: $run/report.html"

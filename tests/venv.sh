@@ -23,12 +23,14 @@ torch)
 esac
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pnet
 venv=$cache/$name
+mkdir -p "$cache"
+exec 9>"$cache/$name.lock" # another run may be making it
+flock 9
 # the Python that made it may be gone
 if [ ! -e "$venv/made" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
     # Debian has them in a package of their own
-    python3 -c 'import ensurepip, venv' 2>/dev/null || sh setup.sh --packages python3-venv >&2
+    python3 -c 'import ensurepip, venv' 2>/dev/null || sh setup.sh --packages python3-venv >&2 9>&-
     rm -rf "$venv"
-    mkdir -p "$cache"
     python3 -m venv "$venv" >&2
     echo "installing $packages into $venv" >&2
     # shellcheck disable=SC2086

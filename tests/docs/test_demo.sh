@@ -6,7 +6,9 @@ cp -r models "$work/tree/models"
 echo mine >"$work/tree/out/demo/mine"
 echo 'pnet_dataset: 1' >"$work/tree/out/rooms/dataset.yaml"
 cp -r "$work/tree/out" "$work/before"
-cat >"$work/small" <<END
+mkdir -p "$work/tree/out/demo-rooms/train" # an interrupted demonstration leaves rooms without an index
+echo cut >"$work/tree/out/demo-rooms/train/000000.ply"
+cat >"$work/a small one" <<END
 #!/bin/sh
 case \$1 in
 data) exec "$(realpath "$pnetc")" "\$@" --count 20 --points 600 -q ;;
@@ -14,12 +16,12 @@ train) exec "$(realpath "$pnetc")" "\$@" --steps 2 -q ;;
 esac
 exec "$(realpath "$pnetc")" "\$@"
 END
-chmod +x "$work/small"
+chmod +x "$work/a small one"
 
 demo() { # exit code, options
     local want=$1 code=0
     shift
-    (cd / && PNETC=$work/small sh "$work/tree/demo.sh" "$@") >"$out" 2>"$err" || code=$?
+    (cd / && PNETC="$work/a small one" sh "$work/tree/demo.sh" "$@") >"$out" 2>"$err" || code=$?
     check "exit code $code: $(tail -n 3 "$err")" test $code = "$want"
 }
 demo 0
