@@ -4,6 +4,7 @@
 #include "runtime/base/glob.h"
 #include "runtime/base/json.h"
 #include "runtime/base/memory_stream.h"
+#include "runtime/base/printable.h"
 #include "runtime/plan/mode.h"
 #include "runtime/run/peak.h"
 #include "compiler/cli/progress.h"
@@ -71,11 +72,19 @@ static enum pnet_status override_key(struct overrides *v, const char *set, struc
 }
 
 /* A path from the current folder, whatever folder the config lies in. */
-static void override_path(struct overrides *v, const char *key, const char *from, const char *path)
+static enum pnet_status override_path(
+    struct overrides *v, const char *key, const char *from, const char *path, struct pnet_error *e)
 {
     struct pnet_memory_stream t;
     char here[4096], *quoted = NULL;
     char *whole = getcwd(here, sizeof here) ? pnet_path_join(here, path) : strdup(path);
+    if (whole && !pnet_is_utf8(whole)) {
+        pnet_error_set(e, PNET_USAGE,
+            "%s: the path %s is not UTF-8, as run configs are: rename its folder or file", from,
+            whole);
+        free(whole);
+        return PNET_USAGE;
+    }
     if (whole && pnet_memory_stream_open(&t)) {
         pnet_yaml_put_word(whole, t.file);
         quoted = pnet_memory_stream_close(&t, NULL);
@@ -86,6 +95,7 @@ static void override_path(struct overrides *v, const char *key, const char *from
         v->failed = true;
     free(quoted);
     free(whole);
+    return PNET_OK;
 }
 
 static void override_mode(struct overrides *v, unsigned degrade)
@@ -100,14 +110,16 @@ static enum pnet_status collect_overrides(
     struct overrides *v, const struct run_options *o, struct pnet_error *e)
 {
     const struct model_options *m = &o->model;
+    enum pnet_status st = PNET_OK;
     for (int i = 0; i < o->config_sets.count; i++) {
         if (i == MOST_CONFIG_SETS)
             return pnet_error_set(e, PNET_USAGE, "--set-config: at most %d", (int)MOST_CONFIG_SETS);
-        enum pnet_status st = override_key(v, o->config_sets.items[i], e);
+        st = override_key(v, o->config_sets.items[i], e);
         if (st) return st;
     }
-    if (o->data) override_path(v, "data", "--data", o->data);
-    if (o->weights) override_path(v, "weights", "--weights", o->weights);
+    if (o->data) st = override_path(v, "data", "--data", o->data, e);
+    if (!st && o->weights) st = override_path(v, "weights", "--weights", o->weights, e);
+    if (st) return st;
     if (o->seed >= 0) override(v, "seed", "--seed", "%lld", (long long)o->seed);
     if (o->steps > 0) override(v, "steps", "--steps", "%lld", (long long)o->steps);
     if (m->device) override(v, "device", "--device", "%s", m->device);
@@ -271,6 +283,8 @@ static int open_run(struct run *run, const struct run_options *o, const char *mo
     if (read_config(run, degrade, &e)) code = pnet_cli_complain(&e);
     if (!code) code = take_from_config(run, purpose);
     if (!code && (pnet_device_check(run->o.model.where, &e) || open_files(run, s, &e)))
+        code = pnet_cli_complain(&e);
+    if (!code && purpose == PNET_FOR_TRAINING && pnet_config_check_paths(run->config, &e))
         code = pnet_cli_complain(&e);
     if (!code) code = compile_run(run, model, purpose, s);
     if (code) pnet_cli_run_close(run);

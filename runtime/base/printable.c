@@ -19,6 +19,14 @@ size_t pnet_utf8_length(const unsigned char *s)
     return length;
 }
 
+bool pnet_is_utf8(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t length = 1;
+    while (*s && length) s += length = pnet_utf8_length(s);
+    return length > 0;
+}
+
 /* C0, C1, and characters that change the direction of text */
 static bool is_control(const unsigned char *s, size_t length)
 {

@@ -3,6 +3,7 @@
 #ifndef PNET_RUNTIME_PRINTABLE_H
 #define PNET_RUNTIME_PRINTABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Copies `text` to out[size]. Control characters (of Unicode too) and bytes that are not UTF-8 become \xNN. Text that does not
@@ -13,5 +14,7 @@ const char *pnet_printable_lines(const char *text, char *out, size_t size);
 
 /* Returns the length of the UTF-8 sequence at `s` (Unicode, table 3-7), which ends with a zero byte; 0: it is not one. */
 size_t pnet_utf8_length(const unsigned char *s);
+/* Tells whether the whole text is UTF-8. */
+bool pnet_is_utf8(const char *text);
 
 #endif

@@ -1,4 +1,5 @@
 /* Writes nodes as text. */
+#include "runtime/base/printable.h"
 #include "runtime/base/yaml.h"
 
 #include <inttypes.h>
@@ -16,12 +17,15 @@ static bool is_plain(const char *text)
     return (sign || strchr(any, text[0])) && !text[strspn(text, inside)];
 }
 
-/* Returns the code point at `t`, which is UTF-8; *size gets its bytes. */
-static uint32_t code_point(const unsigned char *t, int *size)
+/* Returns the code point at `t`, that of a replacement for a byte that is not UTF-8; *size gets its bytes. */
+static uint32_t code_point(const unsigned char *t, size_t *size)
 {
-    *size = t[0] < 0x80 ? 1 : t[0] < 0xE0 ? 2 : t[0] < 0xF0 ? 3 : 4;
-    uint32_t c = *size == 1 ? t[0] : t[0] & (0xFFu >> (*size + 1));
-    for (int i = 1; i < *size && t[i]; i++) c = c << 6 | (t[i] & 0x3Fu);
+    enum { REPLACEMENT = 0xFFFD };
+    size_t length = pnet_utf8_length(t);
+    *size = length ? length : 1;
+    if (!length) return REPLACEMENT;
+    uint32_t c = length == 1 ? t[0] : t[0] & (0xFFu >> (length + 1));
+    for (size_t i = 1; i < length; i++) c = c << 6 | (t[i] & 0x3Fu);
     return c;
 }
 
@@ -33,7 +37,7 @@ void pnet_yaml_put_word(const char *text, FILE *out)
     }
     fputc('"', out);
     for (const unsigned char *t = (const unsigned char *)text; *t;) {
-        int size;
+        size_t size;
         uint32_t c = code_point(t, &size);
         if (c == '"' || c == '\\')
             fprintf(out, "\\%c", (int)c);
@@ -41,7 +45,7 @@ void pnet_yaml_put_word(const char *text, FILE *out)
             fputc((int)c, out);
         else
             fprintf(out, "\\U%08" PRIX32, c);
-        for (int i = 0; i < size && *t; i++) t++;
+        t += size;
     }
     fputc('"', out);
 }

@@ -113,6 +113,8 @@ enum pnet_status pnet_config_read_with(const char *path,
    folder. `sets` ([set_count] "name=value" with distinct names) replaces the key `set`. The caller frees the result; NULL: out
    of memory. */
 char *pnet_config_print(const struct pnet_config *c, const char *const *sets, int set_count);
+/* PNET_USAGE: the absolute path of the data set or of weights is not UTF-8, so that no text could name it. */
+enum pnet_status pnet_config_check_paths(const struct pnet_config *c, struct pnet_error *e);
 /* Compares two texts of pnet_config_print; the callback gets each key whose value differs, with both values ("": not given). If a
    text has no `version`, data sets are not compared. PNET_USAGE: `was` is no config; the message calls it `name`. */
 enum pnet_status pnet_config_compare(const char *name, const char *was, const char *now,

@@ -3,6 +3,7 @@
 #include "runtime/train/config_origin.h"
 #include "runtime/base/glob.h"
 #include "runtime/base/memory_stream.h"
+#include "runtime/base/printable.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,19 +12,40 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Returns the path from the root; NULL: out of memory. */
+static char *whole_path(const char *path)
+{
+    char here[PATH_MAX], whole[PATH_MAX];
+    if (realpath(path, whole)) return strdup(whole);
+    if (errno == ENOMEM) return NULL;
+    return getcwd(here, sizeof here) ? pnet_path_join(here, path) : strdup(path);
+}
+
 /* False: out of memory. */
 static bool put_path(const char *path, FILE *out)
 {
-    char here[PATH_MAX], whole[PATH_MAX];
-    if (realpath(path, whole)) {
-        pnet_yaml_put_word(whole, out);
-        return true;
+    char *whole = whole_path(path);
+    if (whole) pnet_yaml_put_word(whole, out);
+    free(whole);
+    return whole != NULL;
+}
+
+enum pnet_status pnet_config_check_paths(const struct pnet_config *c, struct pnet_error *e)
+{
+    const char *const paths[] = {c->data, c->weights};
+    enum pnet_status status = PNET_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        char *whole = paths[i] ? whole_path(paths[i]) : NULL;
+        if (paths[i] && !whole)
+            status = pnet_error_memory(e);
+        else if (whole && !pnet_is_utf8(whole))
+            status = pnet_error_set(e, PNET_USAGE,
+                "%s: the path is not UTF-8, so that the run's config.yaml could not name it: "
+                "rename its folder or file",
+                whole);
+        free(whole);
     }
-    if (errno == ENOMEM) return false;
-    char *joined = getcwd(here, sizeof here) ? pnet_path_join(here, path) : strdup(path);
-    if (joined) pnet_yaml_put_word(joined, out);
-    free(joined);
-    return joined != NULL;
+    return status;
 }
 
 /* False: out of memory. */

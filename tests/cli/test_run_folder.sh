@@ -109,6 +109,24 @@ run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume --s
 # params in another order, and given twice, are the same
 run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume --set c=3 --set v=8cm --set c=10
 
+# A path that is not UTF-8 could not be named by config.yaml, and a run could not be resumed: it is refused before it begins.
+latin=$work/$(printf 'r\344ume')
+mkdir "$latin"
+ln -s "$rooms" "$latin/rooms"
+mkdir "$latin/copy"
+cp -r "$rooms/." "$latin/copy"
+printf 'data: copy\nsteps: 1\n' >"$latin/run.yaml"
+run 2 train $model --config "$latin/run.yaml" -o "$work/unnamed" -q
+says 'r\xe4ume/copy: the path is not UTF-8'
+check "nothing is written" test ! -e "$work/unnamed"
+run 2 train $model --config "$work/configs/run.yaml" --data "$latin/copy" -o "$work/unnamed" -q
+says "--data: the path $work/r\\xe4ume/copy is not UTF-8"
+# weights are evaluated there, and a run whose data have another name may itself lie there
+run 0 eval $model --config "$latin/run.yaml" --weights "$work/on" -q
+printf 'data: rooms\nsteps: 1\n' >"$latin/linked.yaml"
+run 0 train $model --config "$latin/linked.yaml" -o "$latin/run" -q
+run 0 train $model --config "$latin/linked.yaml" -o "$latin/run" -q --resume --steps 2
+
 # A validation that gives what is not a number is told, and never the best: weights of 1e30 are finite, their products are not.
 cp -r "$work/on" "$work/wild"
 run 1 train $model --config "$work/on/config.yaml" -o "$work/wild" -q --resume --steps 12 --set-config lr=1e6 --set-config eval_every='{steps: 1}' \

@@ -170,8 +170,32 @@ static void test_words(void)
     pnet_yaml_free(y);
 }
 
+/* A word is read as it was written, and a byte that is not UTF-8 as the character for that, U+FFFD; nothing behind it is lost. */
+static void test_written(void)
+{
+    static const char *const words[][2] = {{"plain", "plain"}, {"a \"b\" \\c\n", "a \"b\" \\c\n"},
+        {"\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x98\x80", "\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x98\x80"},
+        {"d\xff/set", "d\xef\xbf\xbd/set"}, {"\xe6\x97", "\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xc3", "\xef\xbf\xbd"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *f = open_memstream(&text, &size);
+        if (!f) continue;
+        pnet_yaml_put_word(words[i][0], f);
+        fclose(f);
+        struct pnet_error e;
+        struct pnet_yaml *y;
+        CHECKF(!pnet_yaml_parse("t", text, size, PNET_BAD_DATA, &y, &e), "%s: %s", text, e.message);
+        if (y) CHECK_STR(pnet_yaml_string(y, pnet_yaml_root(y), ""), words[i][1]);
+        pnet_yaml_free(y);
+        free(text);
+    }
+}
+
 int main(void)
 {
+    test_written();
     test_tree();
     test_bad_documents();
     test_numbers();

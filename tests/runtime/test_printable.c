@@ -56,6 +56,9 @@ int main(void)
         "back");
     check_text("cut \xc3", "cut \\xc3");
     check_text("long \xc0\x80", "long \\xc0\\x80");
+    CHECK(
+        pnet_is_utf8("") && pnet_is_utf8("a \xf0\x9f\x98\x80") && pnet_is_utf8("\xf4\x8f\xbf\xbf"));
+    CHECK(!pnet_is_utf8("\xff") && !pnet_is_utf8("a\xe6\x97") && !pnet_is_utf8("\xed\xa0\x80 b"));
     char out[6];
     CHECK_STR(pnet_printable("abcdefgh", out, sizeof out), "abcde");
     CHECK_STR(pnet_printable("abc\x1b", out, sizeof out), "abc"); /* whole or not at all */
