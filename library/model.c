@@ -38,8 +38,11 @@ static void put_set(struct recipe *r, const char *set)
 static enum pnet_status list_sets(const char *lines, const struct pnet_model_options *o,
     struct recipe *r, struct pnet_model *m, struct pnet_error *e)
 {
+    enum { LINES_MOST = 4096 }; /* each is compared with those before it */
     size_t count = o->param_count + 1, size = 1;
     for (const char *c = lines; *c; c++) count += *c == '\n';
+    if (count - o->param_count > LINES_MOST)
+        return pnet_error_set(e, PNET_BAD_DATA, "%s: more than %d params", o->trained, LINES_MOST);
     r->lines = strdup(lines);
     r->sets = calloc(count, sizeof *r->sets);
     if (!r->lines || !r->sets) return pnet_error_memory(e);

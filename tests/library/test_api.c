@@ -2,6 +2,7 @@
 #include "tests/library/api.h"
 
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 static void test_structs(void)
@@ -109,6 +110,36 @@ static void test_options(void)
     REFUSED(pnet_model_compile("a", api_text, 1, &o, &m, &e), PNET_USAGE, "4294967300 are too");
     o = (struct pnet_model_options){.size = sizeof o, .trained = "/no/weights"};
     REFUSED(pnet_model_compile("a", api_text, 1, &o, &m, &e), PNET_FAILED, "/no/weights");
+}
+
+/* Weights that record more params than a model has are refused, and in no time that grows with their square. */
+static void test_many_params(void)
+{
+    enum { LINES = 400000 };
+    char path[4096], *text = NULL;
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/pnet-api-XXXXXX", folder ? folder : "/tmp");
+    size_t size = 0;
+    int fd = mkstemp(path);
+    FILE *header = open_memstream(&text, &size), *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    CHECK(header && f);
+    if (!header || !f) return;
+    fputs("{\"__metadata__\":{\"pnet.mode\":\"native\",\"pnet.params\":\"", header);
+    for (int i = 0; i < LINES; i++) fprintf(header, "p%d=1\\n", i);
+    fputs("\"}}", header);
+    fclose(header);
+    const uint64_t length = size;
+    fwrite(&length, sizeof length, 1, f);
+    fwrite(text, 1, size, f);
+    fclose(f);
+    struct pnet_model_options o = {.size = sizeof o, .trained = path};
+    struct pnet_model *m;
+    clock_t begin = clock();
+    REFUSED(pnet_model_compile("a", api_text, sizeof api_text - 1, &o, &m, &e), PNET_BAD_DATA,
+        "more than 4096 params");
+    CHECK(clock() - begin < 20 * CLOCKS_PER_SEC);
+    unlink(path);
+    free(text);
 }
 
 /* A model of two clouds and a pose. */
@@ -389,6 +420,7 @@ int main(void)
     test_longer_info();
     test_diagnostics();
     test_options();
+    test_many_params();
     test_inputs();
     test_too_early();
     test_bad_batches();
