@@ -52,13 +52,17 @@ static size_t find_room(const struct pnet_bound *b, int reach, const struct bloc
     return at;
 }
 
-/* Places blocks, the largest first. Returns where the last one ends. */
+/* No device has as much; sums of a few such numbers stay within 64 bits. */
+static const size_t MOST = SIZE_MAX / 16;
+
+/* Places blocks, the largest first. Returns where the last one ends, or MOST if that is beyond it. */
 static size_t place(const struct pnet_bound *b, int reach, struct blocks *all)
 {
     size_t total = 0;
     for (int i = 0; i < all->count; i++) {
         struct block *x = &all->items[i];
         x->offset = find_room(b, reach, x, all->by_offset, i);
+        if (x->bytes > MOST || x->offset > MOST - x->bytes) return MOST;
         if (x->offset + x->bytes > total) total = x->offset + x->bytes;
         int k = i;
         for (; k > 0 && all->by_offset[k - 1]->offset > x->offset; k--)
@@ -121,7 +125,7 @@ static size_t place_blocks(const struct pnet_bound *b, bool concurrent, struct b
 {
     qsort(all->items, (size_t)all->count, sizeof *all->items, by_size);
     size_t least = place(b, IN_SEQUENCE, all);
-    if (!b->apart || !concurrent) return least;
+    if (!b->apart || !concurrent || least == MOST) return least;
     for (int r = 0; r < PNET_REACHES; r++) {
         size_t share = least / pnet_reaches[r].share, bytes = pnet_reaches[r].bytes,
                total = place(b, r, all);
@@ -178,6 +182,9 @@ enum pnet_status pnet_layout_make(const struct pnet_bound *b, const struct pnet_
         pnet_bound_views(b, counts, true, views);
         collect_blocks(b, counts, views, l, &all);
         l->total = place_blocks(b, concurrent, &all);
+    }
+    bool fits = ok && l->total < MOST;
+    if (fits) {
         fill_layout(b, &all, l);
         find_peak(p, &all, change, l);
     } else {
@@ -187,7 +194,9 @@ enum pnet_status pnet_layout_make(const struct pnet_bound *b, const struct pnet_
     free(all.by_offset);
     free(views);
     free(change);
-    return ok ? PNET_OK : pnet_error_memory(e);
+    if (fits) return PNET_OK;
+    return ok ? pnet_error_set(e, PNET_NO_MEMORY, "the batch needs more than an exabyte of memory")
+              : pnet_error_memory(e);
 }
 
 void pnet_layout_name_peak(

@@ -228,6 +228,24 @@ run 4 plan $model --input "$work/wrong.xyz" --json
 run 5 plan $model --input "$cloud" --memory 100KiB --json
 says "is over the budget of 100.00 KiB"
 valid_json "$out"
+# sizes whose sum is beyond 64 bits are no small ones
+cat >"$work/deep.pnet" <<'END'
+pnet 1
+input cloud {
+  xyz   : position
+  f     : feature[3]
+  label : class[65536] per point
+}
+net deep(p: cloud) {
+  x = p.f -> linear(65536)
+  for i = 1..17000 { x = x -> gelu }
+  return x
+}
+y = deep(cloud)
+loss ce = cross_entropy(y, cloud.label)
+END
+run 5 plan "$work/deep.pnet" --points 2147483647 --train
+says "the batch needs more than an exabyte of memory"
 run 2 check $model --infer --train
 says "--infer or --train, not both"
 finish
