@@ -257,8 +257,8 @@ static __global__ void __launch_bounds__(THREADS, 3) chunk_kernel(column_sums m,
     }
 }
 
-/* Adds two columns of the sums of chunks `first` to `end`, rows of c numbers, by JOIN_LANES lanes. All threads of a block take part;
-   those of lane 0 get the result. */
+/* Adds two columns of the sums of chunks `first` to `end`, rows of c numbers, by JOIN_LANES lanes. All threads of a block take
+   part; those of lane 0 get the result. */
 static __device__ __forceinline__ double2 join_parts(
     const double *a, const double *b, int64_t first, int64_t end, int32_t c, int lane)
 {

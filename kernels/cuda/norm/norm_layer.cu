@@ -1,5 +1,5 @@
-/* Layer norm. Where lanes can keep their parts of a row, it is read once: for the gradient a block has a chunk of rows, writes their
-   gradients, and leaves the sums of the chunk, which a second launch adds in order. Wider rows are read several times. */
+/* Layer norm. Where lanes can keep their parts of a row, it is read once. For the gradient a block has a chunk of rows, writes
+   their gradients, and leaves the sums of the chunk, which a second launch adds in order. Wider rows are read several times. */
 extern "C" {
 #include "kernels/norm.h"
 }
@@ -7,8 +7,8 @@ extern "C" {
 #include "kernels/cuda/norm/norm.cuh"
 #include "kernels/cuda/norm/norm_rows.cuh"
 
-/* What numbers of a row are added in. Features in 16 bits are rounded much more than sums in float are; conversions to double would
-   take longer than all else. */
+/* The type in which numbers of a row are added. Features in 16 bits are rounded much more than sums in float are, and conversions
+   to double would take longer than all else. */
 template <class T> using row_sum = typename std::conditional<sizeof(T) == 4, double, float>::type;
 
 /* Returns the sum over groups of `width` lanes. */
@@ -18,7 +18,8 @@ template <class S> static __device__ __forceinline__ S lane_sum(S v, int width)
     return v;
 }
 
-/* Subtracts the mean of a row from a lane's part of it, and returns 1 / its standard deviation. All lanes of a warp take part. */
+/* Subtracts the mean of a row from a lane's part of it, and returns 1 / the row's standard deviation. All lanes of a warp
+   take part. */
 template <class T, int V, int PACKS>
 static __device__ __forceinline__ float centred_row(const fetched<T, V> (&from)[PACKS], int lane,
     int width, int packs, double eps, pack<V> (&x)[PACKS])
@@ -53,8 +54,8 @@ static int layer_width(int32_t packs)
     return width;
 }
 
-/* Calls f(form, packs of a lane) for rows of c numbers at these places. Returns false, and does nothing, if a lane cannot keep its
-   part of a row. */
+/* Calls f(form, packs of a lane) for rows of c numbers at these places. Returns false, and does nothing, if a lane cannot keep
+   its part of a row. */
 template <class F, class... P>
 static bool by_kept(struct pnet_count rows, int32_t c, F f, const P *...p)
 {
@@ -231,8 +232,8 @@ template <class T, int V, int PACKS> struct row_part {
     }
 };
 
-/* Writes the gradient of a row, gx = inverse (g weight - A - x^ B), A and B the means of g weight and g weight x^ over the row, and adds
-   g and g x^ to the sums. All lanes of a warp take part. */
+/* Writes the gradient of a row, gx = inverse (g weight - A - x^ B), A and B the means of g weight and g weight x^ over the row,
+   and adds g and g x^ to the sums. All lanes of a warp take part. */
 template <class T, int V, int PACKS, class S>
 static __device__ __forceinline__ void layer_row(const layer_gradient &d,
     const row_part<T, V, PACKS> &part, const float (&weight)[PACKS][V], int lane, int64_t row,
