@@ -100,7 +100,7 @@ void pnet_bench_net_gradients_add_up(struct net_gradients *g)
     for (int i = 0; i < p->param_count; i++) {
         const struct pnet_node *layer = layer_of(p, i);
         const struct pnet_plan_param *q = &p->params[i];
-        if (!layer || !q->info.trained) continue;
+        if (!layer || !q->info.trained || q->offset < 0) continue;
         int level = p->tensors[layer->out].type.level;
         struct net_gradient *part = &g->params[g->param_count++];
         *part = (struct net_gradient){.name = q->name,

@@ -59,7 +59,8 @@ static const float *weights_find(void *context, const char *name, int64_t count)
 {
     const struct net_weights *w = context;
     int i = pnet_plan_param_find(w->plan, name);
-    return i >= 0 && w->plan->params[i].count == count ? w->data + w->plan->params[i].offset : NULL;
+    const struct pnet_plan_param *q = i >= 0 ? &w->plan->params[i] : NULL;
+    return q && q->offset >= 0 && q->count == count ? w->data + q->offset : NULL;
 }
 
 enum pnet_status pnet_bench_net_weights_take(
@@ -139,7 +140,8 @@ static void reorder(const struct pnet_plan *p, const float *from, float scale,
     for (int i = 0; i < as->param_count; i++) {
         const struct pnet_plan_param *a = &as->params[i];
         int n = pnet_plan_param_find(p, a->name);
-        for (int64_t k = 0; a->info.trained && k < a->count; k++)
+        bool used = a->offset >= 0; /* by a loss */
+        for (int64_t k = 0; used && a->info.trained && k < a->count; k++)
             to[a->offset + k] = n < 0 ? NAN : from[p->params[n].offset + k] / scale;
     }
 }

@@ -71,6 +71,7 @@ enum pnet_status pnet_bench_scene_read(struct scene *s, int paths, const char *c
         status = read_points(path[i], cell, &piece[i], &rows[i], e);
         all += rows[i];
     }
+    if (!status && all == 0) status = pnet_error_set(e, PNET_BAD_DATA, "%s has no points", path[0]);
     if (!status) s->xyz = bench_alloc((size_t)all * (size_t)times * 3 * sizeof *s->xyz);
     for (int n = 0; n < paths * times && !status; n++) {
         int i = n % paths;
@@ -79,7 +80,6 @@ enum pnet_status pnet_bench_scene_read(struct scene *s, int paths, const char *c
         s->splits[n + 1] = s->splits[n] + rows[i];
     }
     for (int i = 0; i < paths; i++) free(piece[i]);
-    if (!status && all == 0) status = pnet_error_set(e, PNET_BAD_DATA, "%s has no points", path[0]);
     return status;
 }
 

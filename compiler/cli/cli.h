@@ -51,8 +51,10 @@ struct choice {
         value, names                                                                               \
     }
 
+enum { TEXT_LIST_MOST = 256 };
+
 struct text_list {
-    const char *items[256];
+    const char *items[TEXT_LIST_MOST];
     int count;
 };
 
@@ -136,8 +138,8 @@ struct model_options {
 /* Checks mode, device, precision and algorithm, and sets the number of threads. Returns 0, or the exit code with a message on
    stderr. */
 int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade);
-/* Adds a param, "name=value": of two values of one name the later one counts. */
-void pnet_cli_put_set(struct text_list *list, const char *set);
+/* Adds a param, "name=value": of two values of one name the later one counts. Returns false if the list is full. */
+bool pnet_cli_put_set(struct text_list *list, const char *set);
 /* Returns the params as lines, which the caller frees; NULL: out of memory. */
 char *pnet_cli_join_sets(const struct text_list *list);
 /* Returns the memory budget: --memory, or the memory of the device that is free now. */

@@ -59,7 +59,8 @@ static enum pnet_status write_weights(
 {
     struct pnet_trained_record record;
     struct text_list sets = {.count = 0};
-    for (int i = 0; i < r->o.m.sets.count; i++) pnet_cli_put_set(&sets, r->o.m.sets.items[i]);
+    for (int i = 0; i < r->o.m.sets.count; i++) /* there is room for as many as options give */
+        pnet_cli_put_set(&sets, r->o.m.sets.items[i]);
     char *params = pnet_cli_join_sets(&sets);
     if (!params) return pnet_error_memory(e);
     pnet_trained_record(r->degrade, PNET_FP32, params, &record);

@@ -333,19 +333,41 @@ static const char *stem(const char *path, int *length)
     return name;
 }
 
+struct named_input {
+    const char *stem;
+    int length;
+    int64_t place;
+};
+
+static int by_stem(const void *a, const void *b)
+{
+    const struct named_input *x = a, *y = b;
+    int most = x->length < y->length ? x->length : y->length,
+        order = memcmp(x->stem, y->stem, (size_t)most);
+    if (!order) order = (x->length > y->length) - (x->length < y->length);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
 /* Refuses two inputs of one name, because the second result would overwrite the first. */
 static enum pnet_status check_stems(const struct pnet_paths *inputs, struct pnet_error *e)
 {
-    for (int64_t i = 0; i < inputs->count; i++)
-        for (int64_t k = 0; k < i; k++) {
-            int a, b;
-            const char *x = stem(inputs->items[i], &a), *y = stem(inputs->items[k], &b);
-            if (a == b && strncmp(x, y, (size_t)a) == 0)
-                return pnet_error_set(e, PNET_USAGE,
-                    "%s and %s would both be written as %.*s: give them different output folders",
-                    inputs->items[k], inputs->items[i], a, x);
-        }
-    return PNET_OK;
+    enum pnet_status st = PNET_OK;
+    struct named_input *named = calloc((size_t)inputs->count + 1, sizeof *named);
+    if (!named) return pnet_error_memory(e);
+    for (int64_t i = 0; i < inputs->count; i++) {
+        named[i].stem = stem(inputs->items[i], &named[i].length);
+        named[i].place = i;
+    }
+    qsort(named, (size_t)inputs->count, sizeof *named, by_stem);
+    for (int64_t i = 1; i < inputs->count && !st; i++) {
+        const struct named_input *x = &named[i - 1], *y = &named[i];
+        if (x->length == y->length && memcmp(x->stem, y->stem, (size_t)x->length) == 0)
+            st = pnet_error_set(e, PNET_USAGE,
+                "%s and %s would both be written as %.*s: give them different output folders",
+                inputs->items[x->place], inputs->items[y->place], x->length, x->stem);
+    }
+    free(named);
+    return st;
 }
 
 /* Refuses a file for the results of many clouds, and a new folder that is called as one. */

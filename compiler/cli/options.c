@@ -187,7 +187,8 @@ static int store(const struct option *o, const char *value)
     case OPT_TEXT: *(const char **)o->target = value; return 0;
     case OPT_LIST: {
         struct text_list *list = o->target;
-        if (list->count == 256) return pnet_cli_usage_error("--%s: at most 256", o->name);
+        if (list->count == TEXT_LIST_MOST)
+            return pnet_cli_usage_error("--%s: at most %d", o->name, TEXT_LIST_MOST);
         list->items[list->count++] = value;
         return 0;
     }
@@ -319,15 +320,17 @@ int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade)
     return 0;
 }
 
-void pnet_cli_put_set(struct text_list *list, const char *set)
+bool pnet_cli_put_set(struct text_list *list, const char *set)
 {
     size_t length = strcspn(set, "=");
     for (int i = 0; i < list->count; i++)
         if (strncmp(list->items[i], set, length) == 0 && list->items[i][length] == set[length]) {
             list->items[i] = set;
-            return;
+            return true;
         }
-    if (list->count < 256) list->items[list->count++] = set;
+    if (list->count == TEXT_LIST_MOST) return false;
+    list->items[list->count++] = set;
+    return true;
 }
 
 char *pnet_cli_join_sets(const struct text_list *list)

@@ -174,8 +174,14 @@ static enum pnet_status collect_sets(struct run *run, const struct setting *s, s
 {
     const struct text_list *sets = s ? &s->sets : &run->o.model.sets;
     int of_config = s && s->sets_known ? 0 : run->config->set_count;
-    for (int i = 0; i < of_config; i++) pnet_cli_put_set(&run->sets, run->config->sets[i]);
-    for (int i = 0; i < sets->count; i++) pnet_cli_put_set(&run->sets, sets->items[i]);
+    bool fits = true;
+    for (int i = 0; i < of_config; i++)
+        fits = fits && pnet_cli_put_set(&run->sets, run->config->sets[i]);
+    for (int i = 0; i < sets->count; i++)
+        fits = fits && pnet_cli_put_set(&run->sets, sets->items[i]);
+    if (!fits)
+        return pnet_error_set(e, PNET_USAGE,
+            "more than %d params: those of --set and of the run config together", TEXT_LIST_MOST);
     run->params = pnet_cli_join_sets(&run->sets);
     return run->params ? PNET_OK : pnet_error_memory(e);
 }

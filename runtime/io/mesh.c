@@ -303,6 +303,8 @@ static enum pnet_status read_obj_face(const struct pnet_text *t, struct pnet_spa
                 " vertices so far count from 1, or from -1 back",
                 pnet_span_quote(word).text, vertices);
         int64_t corner = back ? vertices - (int64_t)value : (int64_t)value - 1;
+        if (corner > INT32_MAX)
+            return pnet_text_error(t, e, "a face names a vertex behind the first %d", INT32_MAX);
         enum pnet_status status = add_to_fan(m, &fan, (int32_t)corner, e);
         if (status) return status;
     }

@@ -94,7 +94,7 @@ static void note_change(void *context, const char *key, const char *was, const c
             "%.200s now",
             c->o->folder, key, was, now);
     if (then != PNET_RESUME_TOLD || !c->o->warn) return;
-    snprintf(text, sizeof text, "%.100s resumes with another %s: %.200s before, %.200s now",
+    snprintf(text, sizeof text, "%.100s resumes, and %s has changed: %.200s before, %.200s now",
         c->o->folder, key, was, now);
     c->o->warn(c->o->context, text);
 }

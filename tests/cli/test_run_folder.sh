@@ -75,6 +75,12 @@ check "a mistake leaves nothing" test ! -e "$work/bad"
 printf 'data: rooms\nalgo: mvmr-i\nautotune: 5\n' >"$work/wrong.yaml"
 run 2 train $model --config "$work/wrong.yaml" -o "$work/bad" -q
 
+# Params beyond what there is room for are refused, not left out.
+awk 'BEGIN { print "data: rooms\nset:"; for (i = 0; i < 200; i++) printf "  p%d: 1\n", i }' >"$work/many.yaml"
+# shellcheck disable=SC2046
+run 2 train $model --config "$work/many.yaml" -o "$work/bad" -q $(seq -f '--set q%g=1' 100)
+says "more than 256 params"
+
 # Going on with another config: what cannot change is refused and touches nothing, what may is told.
 run 0 train $model --config "$begun/config.yaml" -o "$work/on" -q --set-config without_optimizer=no --steps 4
 cp -r "$work/on" "$work/kept"
@@ -94,9 +100,9 @@ check "a refused run is as it was" diff -r "$work/on" "$work/kept"
 run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume
 check "nothing to tell" test ! -s "$err"
 run 0 train $model --config "$work/on/config.yaml" -o "$work/on" -q --resume --steps 6 --set-config lr=0.03 --set-config workers=0
-says "another steps: 4 before, 6 now"
-says "another lr: 0.02 before, 0.03 now"
-says "another workers: 1 before, 0 now"
+says "steps has changed: 4 before, 6 now"
+says "lr has changed: 0.02 before, 0.03 now"
+says "workers has changed: 1 before, 0 now"
 check "and nothing else" test "$(wc -l <"$err")" = 3
 check "the config in force is kept" grep -qxF 'lr: 0.03' "$work/on/config.yaml"
 check "the report says where it went on" grep -qF '<td>step 4</td>' "$work/on/report.html"
