@@ -15,7 +15,7 @@ enum {
     SHARE_ROWS = DENSE_SHARE_ROWS,
     SHARED_BYTES = 1 << 17, /* of the batches that are on their way */
     MOST_LANES = 8,         /* that add the shares of an element */
-    SHARES_LANE = 8,        /* of a lane, at least, if there are several lanes */
+    SHARES_LANE = 8,        /* of a lane, at most, if there could be more lanes */
 };
 
 /* How many rows shares have, and how many there are. */
