@@ -14,6 +14,14 @@ fail() { # message
 
 pass() { passed=$((passed + 1)); }
 
+# needs COMMAND..: skips the rest of the test where a command is missing that setup.sh does not install.
+needs() {
+    local command
+    for command; do
+        command -v "$command" >/dev/null || { echo "skipped: there is no $command"; exit 77; }
+    done
+}
+
 # check MESSAGE COMMAND...: the command must succeed.
 check() {
     local what=$1

@@ -1,5 +1,6 @@
 # bench/attention.py: says what is missing, and refuses what does not fit, in one sentence.
 . tests/cli/common.sh
+needs python3
 
 # attention CODE ARGUMENTS...
 attention() {

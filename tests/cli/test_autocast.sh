@@ -1,7 +1,8 @@
 # bench/autocast.py: PyTorch builds the networks that pnet-bench writes, and has their losses and gradients. Skipped without
 # PyTorch.
 . tests/cli/common.sh
-python3 -c 'import torch' 2>/dev/null || exit 77
+needs python3
+python3 -c 'import torch' 2>/dev/null || { echo 'skipped: there is no PyTorch'; exit 77; }
 run 0 data synth rooms -o "$work/rooms" --count 1 --points 3000 --seed 3 -j 1
 scene=$work/rooms/train/000000.ply
 pnetc=$(dirname "$pnetc")/bench/pnet-bench

@@ -1,7 +1,7 @@
 # pnetc import and export: what is taken, what is not, and what is said of it; maps, proposals, partial weights; bad files.
 . tests/cli/common.sh
 model=tests/cli/tiny.pnet
-command -v python3 >/dev/null || exit 77
+needs python3
 run 0 data synth rooms -o "$work/rooms" --count 4 --points 300 --seed 6 -j 1 -q
 printf 'data: rooms\nsteps: 2\nbatch_size: 1\neval_every: 0\n' >"$work/run.yaml"
 run 0 train $model --config "$work/run.yaml" -o "$work/run" -q --mode voxel --set c=4

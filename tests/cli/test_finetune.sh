@@ -38,7 +38,7 @@ unequal() {
         if cmp -s <(tensor "$a" "$name") <(tensor "$b" "$name"); then fail "$name is equal"; else pass; fi
     done
 }
-command -v python3 >/dev/null || exit 77
+needs python3
 names=$("$pnetc" info "$base" | grep -oE '^  tiny\.[^ ]*')
 conv=$(grep -m 1 'conv.weight$' <<<"$names" | tr -d ' ')
 layer=${conv%.conv.weight}

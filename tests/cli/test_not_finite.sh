@@ -1,6 +1,6 @@
 # A training whose numbers overflow ends, and names the layer where that began.
 . tests/cli/common.sh
-command -v python3 >/dev/null || exit 77
+needs python3
 run 0 data synth rooms -o "$work/rooms" --count 2 --points 1000 --seed 6 -j 1
 printf 'data: rooms\nsteps: 2\nbatch_size: 2\nlr: 1e-5\neval_every: 0\n' >"$work/run.yaml"
 run 0 train tests/cli/tiny.pnet --config "$work/run.yaml" -o "$work/fine" -q --seed 2

@@ -38,7 +38,7 @@ target_link_libraries(segment-cmake pnet::pnet)
 add_executable(segment-cmake-static ${EXAMPLES}/segment.c)
 target_link_libraries(segment-cmake-static pnet::pnet_static)
 END
-{ cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$work/tree" -DEXAMPLES="$root/examples" &&
+{ cmake -S project -B project/build -G Ninja -DCMAKE_PREFIX_PATH="$work/tree" -DEXAMPLES="$root/examples" &&
     cmake --build project/build; } >log 2>&1 || { tail -20 log; fail 'a CMake project does not build'; }
 
 export OMP_NUM_THREADS=2

@@ -6,22 +6,14 @@ root=$1
 packages=$2
 here=$(dirname "$0")
 fail() { echo "root.sh: $*" >&2; exit 1; }
-suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-mirror=$(apt-get indextargets --format '$(SITE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |
-    awk -v suite="$suite" '$2 == suite && $3 == "main" { print $1; exit }')
-[ "$mirror" ] || fail "apt has no mirror of $suite"
-debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail debootstrap; }
-# how apt reaches its mirrors here, where that is told
-apt-config dump | grep -E '^Acquire::(http|https|ftp)' >"$root/etc/apt/apt.conf.d/99host" || true
-# with a /proc of its own, which ends with the command
-inside() {
-    unshare --mount --pid --fork --mount-proc="$root/proc" chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"
-}
+. "$here/../bare_root.sh"
+root_make "$root"
+inside() { root_run "$root" "$@"; }
 # what the test itself needs, and what the packages depend on, comes first
 mkdir "$root/packages"
 cp "$packages"/*.deb "$root/packages"
 cp "$here/use.sh" "$root/packages"
-inside apt-get update -q >"$root.log" 2>&1 || { tail -n 20 "$root.log"; fail 'apt-get update'; }
+root_quietly "$root" apt-get update -q || fail 'apt-get update'
 # shellcheck disable=SC2046
 inside apt-get install -q -y --no-install-recommends gcc cmake make pkgconf man-db bash-completion zsh fish \
     $(for deb in "$packages"/*.deb; do dpkg-deb -f "$deb" Depends; done | tr ',' '\n' | sed 's/(.*//' | grep -v libpnet | sort -u) \
