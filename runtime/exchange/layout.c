@@ -31,6 +31,12 @@ bool pnet_axes_parse(const char *text, struct pnet_axes *a)
     return seen == 7;
 }
 
+void pnet_axes_text(const struct pnet_axes *a, char text[4])
+{
+    for (int c = 0; c < 3; c++) text[c] = "xyz"[a->of[c]];
+    text[3] = 0;
+}
+
 struct pnet_axes pnet_axes_usual(enum pnet_library l)
 {
     bool turned = l == PNET_LIBRARY_SPCONV || l == PNET_LIBRARY_TORCH;
@@ -121,19 +127,34 @@ static int kernel_forms(enum pnet_library l, const struct pnet_axes *a,
         place_cells(&forms[0], a, p->kernel, out, true);
         return 1;
     }
-    if (volume == 1) return turned_forms(in, out, !minkowski || p->alone, forms);
+    if (volume == 1) return turned_forms(in, out, p->alone, forms);
     forms[0] = form(3, (int64_t[]){volume, in, out}, out, 1, out, 0);
     place_cells(&forms[0], a, p->kernel, in * out, minkowski || p->kernel % 2 == 1);
     return 1;
+}
+
+/* A kernel of one cell on one level in spconv. From 2.1 to 2.3.8 its shape says [out, in], but spconv multiplies features by
+   weight.view(in, out), so the memory is [in, out]. Strided kernels of one cell are not read so, nor are groups, which
+   pnet.torch.spconv alone has. */
+static struct pnet_form spconv_product(int64_t in, int64_t out)
+{
+    return form(5, (int64_t[]){out, 1, 1, 1, in}, out, 1, out, 0);
 }
 
 static int spconv_forms(
     const struct pnet_axes *a, const struct pnet_weight_role *p, struct pnet_form *forms)
 {
     int64_t volume = p->shape[0], in = p->shape[1], out = p->shape[2], k = p->kernel;
+    if (p->alone && p->groups == 1) {
+        forms[0] = spconv_product(in, out);
+        return 1 + matrix_forms(in, out, 1, forms + 1);
+    }
     forms[0] = form(5, (int64_t[]){out, k, k, k, in}, 1, volume * in, out, 0);
     place_cells(&forms[0], a, k, in, false);
-    return p->alone && p->groups == 1 ? 1 + matrix_forms(in, out, 1, forms + 1) : 1;
+    forms[0].other = k > 1 && out == k
+                         ? "kernels [K, K, K, out, in] or [K, K, K, in, out] of an older spconv"
+                         : NULL;
+    return 1;
 }
 
 static int torch_forms(
@@ -167,7 +188,7 @@ int pnet_forms(enum pnet_library l, const struct pnet_axes *a, const struct pnet
         if (kernels) return turned_forms(in, out, true, forms);
         int count = matrix_forms(in, out, l == PNET_LIBRARY_TORCH ? 4 : 1, forms);
         if (l != PNET_LIBRARY_SPCONV) return count;
-        forms[count] = form(5, (int64_t[]){out, 1, 1, 1, in}, 1, in, out, 0);
+        forms[count] = spconv_product(in, out);
         return count + 1;
     }
     if (p->kind == PNET_PARAM_CELLS) {

@@ -3,9 +3,9 @@
    A kernel has K cells an axis. pnet has [K^3, in / groups, out], the cell's x slowest. Coordinates of a library are three
    columns c0 c1 c2, whatever they hold: `pnet_axes` says which of x, y and z each one is.
 
-     MinkowskiEngine  kernel [K^3, in, out], c0 fastest; [in, out] for K = 1; depthwise [K^3, channels]; bias [1, out]
-     TorchSparse      kernel [K^3, in, out], c0 fastest for odd K, slowest for even K; [in, out] for K = 1
-     spconv 2         weight [out, K0, K1, K2, in / groups]
+     MinkowskiEngine  kernel [K^3, in, out], c0 fastest; [in, out] for K = 1 on one level; depthwise [K^3, channels]; bias [1, out]
+     TorchSparse      kernel [K^3, in, out], c0 fastest for odd K, slowest for even K; [in, out] for K = 1 on one level
+     spconv 2.2       weight [out, K0, K1, K2, in / groups]; for K = 1 on one level [out, 1, 1, 1, in], read as [in, out]
      PyTorch          weight [out, in / groups, K0, K1, K2]; to a finer level [in, out / groups, K0, K1, K2], as ConvTranspose3d
 
    A transposed convolution uses cell t for the pairs that the strided one uses it for, in all of them. */
@@ -32,6 +32,8 @@ struct pnet_axes {
 };
 /* Reads an order of the letters x, y and z, such as "zyx". */
 bool pnet_axes_parse(const char *text, struct pnet_axes *a);
+/* Writes the same letters. */
+void pnet_axes_text(const struct pnet_axes *a, char text[4]);
 /* Returns the columns that the library's own examples have: x y z, but z y x for spconv and PyTorch. */
 struct pnet_axes pnet_axes_usual(enum pnet_library l);
 
@@ -56,7 +58,12 @@ struct pnet_form {
     int dims;
     int64_t shape[PNET_TENSOR_DIMS];
     int64_t cell[3], in, out, block, group;
+    const char
+        *other; /* a layout with other places that has this shape, too; NULL: there is none */
 };
+/* Of what exports write; a file records it. 2: spconv's kernels of one cell on one level are [in, out] in memory; they were
+   [out, in] before. */
+enum { PNET_EXCHANGE_LAYOUT = 2 };
 enum { PNET_MOST_FORMS = 6 };
 /* Lists the forms of a parameter, the usual one first. `kernel_word`: the library calls the layer's weight "kernel", not
    "weight", which MinkowskiEngine and TorchSparse do for all but linear layers. Returns their number, 0 where the library

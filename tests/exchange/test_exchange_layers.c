@@ -13,16 +13,19 @@ static const char model[] =
     "-> relu\n"
     "  b = a -> conv(12, kernel=2, to=g[1], name=\"down\") -> relu\n"
     "  c = a -> conv(6, kernel=3, to=g[1], name=\"wide\") -> relu\n"
-    "  d = cat(b, c) -> conv(16, kernel=5, bias=yes, name=\"low\") -> relu\n"
+    "  n = a -> conv(4, kernel=1, to=g[1], name=\"corner\") -> relu\n"
+    "  d = cat(b, c, n) -> conv(16, kernel=5, bias=yes, name=\"low\") -> relu\n"
     "  e = d -> conv(10, kernel=2, to=g[0], name=\"up\") -> relu\n"
     "  f = d -> conv(7, kernel=3, to=g[0], name=\"up_wide\") -> relu\n"
-    "  h = cat(e, f, a) -> conv(9, kernel=1, bias=yes, name=\"point\") -> relu\n"
+    "  m = d -> conv(3, kernel=1, to=g[0], name=\"up_corner\") -> relu\n"
+    "  h = cat(e, f, a, m) -> conv(9, kernel=1, bias=yes, name=\"point\") -> relu\n"
     "  return h -> linear(5, name=\"head\")\n"
     "}\n"
     "y = small(cloud)\n"
     "loss ce = cross_entropy(y -> linear(12), cloud.label)\n";
 
-/* Groups: spconv and PyTorch have any, MinkowskiEngine one a channel. */
+/* Groups: PyTorch has any, and so has pnet.torch.spconv, in spconv's layout; spconv itself has none; MinkowskiEngine has one a
+   channel. */
 static const char grouped[] =
     "pnet 1\n"
     "param n = 2\n"
@@ -80,27 +83,32 @@ static struct values step(
 static struct values run_layers(struct store *s, enum library l, const struct sample *m)
 {
     struct values x = cloud_values(&m->cloud, m->voxels, &m->fine, 3);
-    struct values a = step(s, (struct conv){l, "first", 3, 0, 8, 1, false}, false, &x, &m->fine);
+    struct values a = step(s, (struct conv){l, "first", 3, 0, 8, 1, SAME}, false, &x, &m->fine);
     norm_draw(s, "module.norm", 8);
     normalise(s, "module.norm", &a);
     rectify(&a);
-    struct values b = step(s, (struct conv){l, "down", 2, 0, 12, 1, false}, false, &a, &m->coarse);
-    struct values c = step(s, (struct conv){l, "wide", 3, 0, 6, 1, false}, false, &a, &m->coarse);
+    struct values b = step(s, (struct conv){l, "down", 2, 0, 12, 1, DOWN}, false, &a, &m->coarse);
+    struct values c = step(s, (struct conv){l, "wide", 3, 0, 6, 1, DOWN}, false, &a, &m->coarse);
+    struct values n = step(s, (struct conv){l, "corner", 1, 0, 4, 1, DOWN}, false, &a, &m->coarse);
     rectify(&b);
     rectify(&c);
-    struct values bc = concatenate(&b, &c);
-    struct values d = step(s, (struct conv){l, "low", 5, 0, 16, 1, false}, true, &bc, &m->coarse);
+    rectify(&n);
+    struct values bc = concatenate(&b, &c), bcn = concatenate(&bc, &n);
+    struct values d = step(s, (struct conv){l, "low", 5, 0, 16, 1, SAME}, true, &bcn, &m->coarse);
     rectify(&d);
-    struct values e = step(s, (struct conv){l, "up", 2, 0, 10, 1, true}, false, &d, &m->fine);
-    struct values f = step(s, (struct conv){l, "up_wide", 3, 0, 7, 1, true}, false, &d, &m->fine);
+    struct values e = step(s, (struct conv){l, "up", 2, 0, 10, 1, UP}, false, &d, &m->fine);
+    struct values f = step(s, (struct conv){l, "up_wide", 3, 0, 7, 1, UP}, false, &d, &m->fine);
+    struct values o = step(s, (struct conv){l, "up_corner", 1, 0, 3, 1, UP}, false, &d, &m->fine);
     rectify(&e);
     rectify(&f);
-    struct values ef = concatenate(&e, &f), efa = concatenate(&ef, &a);
-    struct values h = step(s, (struct conv){l, "point", 1, 0, 9, 1, false}, true, &efa, &m->fine);
+    rectify(&o);
+    struct values ef = concatenate(&e, &f), efa = concatenate(&ef, &a),
+                  efao = concatenate(&efa, &o);
+    struct values h = step(s, (struct conv){l, "point", 1, 0, 9, 1, SAME}, true, &efao, &m->fine);
     rectify(&h);
     linear_draw(s, "module.head", 9, 5);
     struct values y = linear(s, "module.head", &h, 5);
-    struct values *all[] = {&x, &a, &b, &c, &bc, &d, &e, &f, &ef, &efa, &h};
+    struct values *all[] = {&x, &a, &b, &c, &n, &bc, &bcn, &d, &e, &f, &o, &ef, &efa, &efao, &h};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]->v);
     return y;
 }
@@ -111,12 +119,12 @@ static struct values run_grouped(
     bool each = groups == 4;
     struct values x = cloud_values(&m->cloud, m->voxels, &m->fine, 4);
     struct values a =
-        step(s, (struct conv){l, "first", 3, 0, each ? 4 : 6, groups, false}, false, &x, &m->fine);
+        step(s, (struct conv){l, "first", 3, 0, each ? 4 : 6, groups, SAME}, false, &x, &m->fine);
     struct values b =
-        step(s, (struct conv){l, "down", 3, 0, each ? 4 : 8, groups, false}, false, &a, &m->coarse);
+        step(s, (struct conv){l, "down", 3, 0, each ? 4 : 8, groups, DOWN}, false, &a, &m->coarse);
     rectify(&b);
     struct values y =
-        step(s, (struct conv){l, "up", 2, 0, each ? 4 : 10, groups, true}, false, &b, &m->fine);
+        step(s, (struct conv){l, "up", 2, 0, each ? 4 : 10, groups, UP}, false, &b, &m->fine);
     free(x.v);
     free(a.v);
     free(b.v);

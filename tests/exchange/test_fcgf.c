@@ -7,9 +7,9 @@
 enum { FIRST = 7, LEVELS = 4 };
 static const int channels[LEVELS] = {32, 64, 128, 256}, back[LEVELS - 1] = {64, 64, 128};
 
-static struct conv conv_of(const char *name, int kernel, int in, int out, bool transposed)
+static struct conv conv_of(const char *name, int kernel, int in, int out, enum way way)
 {
-    return (struct conv){MINKOWSKI, name, kernel, in, out, 1, transposed};
+    return (struct conv){MINKOWSKI, name, kernel, in, out, 1, way};
 }
 
 static const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -28,7 +28,7 @@ static const char *text(const char *format, ...)
 static void block_draw(struct store *s, const char *block, int width)
 {
     for (int i = 1; i <= 2; i++) {
-        struct conv c = conv_of(text("%s.conv%d", block, i), 3, width, width, false);
+        struct conv c = conv_of(text("%s.conv%d", block, i), 3, width, width, SAME);
         conv_draw(s, &c, false);
         norm_draw(s, text("%s.norm%d.bn", block, i), width);
     }
@@ -38,7 +38,7 @@ static void block_run(const struct store *s, const char *block, struct values *x
 {
     struct values y = *x;
     for (int i = 1; i <= 2; i++) {
-        struct conv c = conv_of(text("%s.conv%d", block, i), 3, x->width, x->width, false);
+        struct conv c = conv_of(text("%s.conv%d", block, i), 3, x->width, x->width, SAME);
         struct values z = convolve(s, &c, &y, x->sites);
         normalise(s, text("%s.norm%d.bn", block, i), &z);
         if (i == 1)
@@ -72,15 +72,15 @@ static struct values stage_run(const struct store *s, const struct conv *c, cons
 
 static struct conv down_of(int i)
 {
-    return conv_of(
-        text("conv%d", i + 1), i ? 3 : FIRST, i ? channels[i - 1] : 1, channels[i], false);
+    return conv_of(text("conv%d", i + 1), i ? 3 : FIRST, i ? channels[i - 1] : 1, channels[i],
+        i ? DOWN : SAME);
 }
 
 /* From level i + 1 to level i. */
 static struct conv up_of(int i)
 {
     int in = i == LEVELS - 2 ? channels[i + 1] : channels[i + 1] + back[i + 1];
-    return conv_of(text("conv%d_tr", i + 2), 3, in, back[i], true);
+    return conv_of(text("conv%d_tr", i + 2), 3, in, back[i], UP);
 }
 
 static void fcgf_draw(struct store *s)
@@ -93,8 +93,8 @@ static void fcgf_draw(struct store *s)
         struct conv c = up_of(i);
         stage_draw(s, &c, text("norm%d_tr", i + 2), text("block%d_tr", i + 2));
     }
-    struct conv c = conv_of("conv1_tr", 1, channels[0] + back[0], 64, false);
-    struct conv final = conv_of("final", 1, 64, 32, false);
+    struct conv c = conv_of("conv1_tr", 1, channels[0] + back[0], 64, SAME);
+    struct conv final = conv_of("final", 1, 64, 32, SAME);
     conv_draw(s, &c, false);
     conv_draw(s, &final, true);
 }
@@ -119,8 +119,8 @@ static struct values fcgf_run(const struct store *s, struct sites sites[LEVELS])
         free(y.v);
         free(skip[i].v);
     }
-    struct conv c = conv_of("conv1_tr", 1, x.width, 64, false);
-    struct conv final = conv_of("final", 1, 64, 32, false);
+    struct conv c = conv_of("conv1_tr", 1, x.width, 64, SAME);
+    struct conv final = conv_of("final", 1, 64, 32, SAME);
     struct values y = convolve(s, &c, &x, &sites[0]);
     rectify(&y);
     struct values z = convolve(s, &final, &y, &sites[0]);

@@ -119,11 +119,14 @@ static inline struct values values_new(const struct sites *s, int width)
 
 /* ---- layers ---- */
 
+/* On one level, to a coarser one, or to a finer one, which is a transposed convolution. */
+enum way { SAME, DOWN, UP };
+
 struct conv {
     enum library library;
     const char *name;
     int kernel, in, out, groups;
-    bool transposed;
+    enum way way;
 };
 
 /* The place of a weight: tap (x, y, z), channel `i` of the group, channel `o` of all. */
@@ -136,9 +139,11 @@ static inline int64_t weight_at(const struct conv *c, const int tap[3], int i, i
     case MINKOWSKI:
         return c->groups > 1 ? first_fastest * out + o : (first_fastest * in + i) * out + o;
     case TORCHSPARSE: return ((k % 2 ? first_fastest : first_slowest) * in + i) * out + o;
-    case SPCONV: return ((((int64_t)o * k + z) * k + y) * k + x) * in + i;
+    case SPCONV: /* a product with weight.view(in, out) where the kernel and the stride are 1 */
+        if (k == 1 && c->way == SAME && c->groups == 1) return (int64_t)i * out + o;
+        return ((((int64_t)o * k + z) * k + y) * k + x) * in + i;
     default:
-        if (c->transposed)
+        if (c->way == UP)
             return (((((o / block) * in + i) * block + o % block) * k + z) * k + y) * k + x;
         return ((((int64_t)o * in + i) * k + z) * k + y) * k + x;
     }
@@ -154,11 +159,11 @@ static inline void conv_draw(struct store *s, const struct conv *c, bool bias)
     snprintf(name, sizeof name, "%s.%s", c->name, kernel ? "kernel" : "weight");
     if (c->library == SPCONV)
         store_add(s, name, 5, (int64_t[]){out, k, k, k, in}, 0, spread);
-    else if (c->library == TORCH && c->transposed)
+    else if (c->library == TORCH && c->way == UP)
         store_add(s, name, 5, (int64_t[]){c->in, out / c->groups, k, k, k}, 0, spread);
     else if (c->library == TORCH)
         store_add(s, name, 5, (int64_t[]){out, in, k, k, k}, 0, spread);
-    else if (volume == 1)
+    else if (volume == 1 && c->way == SAME)
         store_add(s, name, 2, (int64_t[]){in, out}, 0, spread);
     else if (c->groups > 1)
         store_add(s, name, 2, (int64_t[]){volume, out}, 0, spread);
@@ -191,8 +196,7 @@ static inline struct values convolve(
     bool kernel = c->library == MINKOWSKI || c->library == TORCHSPARSE;
     const float *w = store_get(s, c->name, kernel ? "kernel" : "weight"),
                 *bias = store_get(s, c->name, "bias");
-    const struct sites *coarse = c->transposed ? x->sites : to,
-                       *fine = c->transposed ? to : x->sites;
+    const struct sites *coarse = c->way == UP ? x->sites : to, *fine = c->way == UP ? to : x->sites;
     int k = c->kernel, centre = k % 2 ? k / 2 : 0;
     for (int y = 0; y < coarse->count; y++)
         for (int t = 0; t < k * k * k; t++) {
@@ -200,7 +204,7 @@ static inline struct values convolve(
             for (int a = 0; a < 3; a++) at[a] = coarse->at[y][a] + (tap[a] - centre) * fine->stride;
             int f = sites_find(fine, at);
             if (f < 0) continue;
-            int from = c->transposed ? y : f, into = c->transposed ? f : y;
+            int from = c->way == UP ? y : f, into = c->way == UP ? f : y;
             conv_pair(c, w, tap, x->v + (int64_t)from * c->in, r.v + (int64_t)into * c->out);
         }
     for (int64_t i = 0; bias && i < (int64_t)to->count * c->out; i++)
