@@ -206,6 +206,43 @@ class Modules(support.Case):
             self.assertIs(y.indices, self.x.indices)
         self.usage("padding must be 0", spconv.SparseConv3d, 4, 6, 1, padding=1)
 
+    def test_values(self):
+        """What spconv 2.3.8 from PyPI, built for the CPU, prints in one thread; tests/exchange/test_spconv_values.c has the same."""
+        voxels = [(0, 0, 0), (1, 0, 0), (3, 2, 1), (2, 2, 0), (3, 3, 1), (2, 0, 2), (3, 0, 3), (1, 0, 2)]  # x, y, z
+        indices = torch.tensor([[0, z, y, x] for x, y, z in voxels], dtype=torch.int32)
+        features = ((5 * torch.arange(24) + 2) % 7 - 3).float().reshape(8, 3)
+        down = spconv.SparseConv3d(3, 4, 2, stride=2, bias=False, indice_key="k")
+        product = [[107, 204], [110, 206], [85, 208], [88, 210], [91, 212], [108, 179], [111, 181], [107, 204]]
+        up = [[329, -46], [73, 457], [-65, 212], [208, 221], [202, 215], [65, 92], [205, 89], [89, 319]]
+        cases = (
+            ([spconv.SubMConv3d(3, 2, 1)], voxels, product),
+            ([spconv.SparseConv3d(3, 2, 1)], voxels, product),
+            ([spconv.SparseConvTranspose3d(3, 2, 1)], voxels, product),
+            ([spconv.SubMConv3d(3, 2, 3)], voxels,
+             [[83, 232], [82, 209], [106, 173], [106, 206], [84, 228], [127, 166], [135, 186], [112, 205]]),
+            ([spconv.SparseConv3d(3, 2, 1, stride=2, bias=False)], [(0, 0, 0), (1, 1, 0), (1, 0, 1)],
+             [[-11, -9], [-6, -6], [16, 17]]),
+            ([down, spconv.SparseInverseConv3d(4, 2, 2, indice_key="k")], voxels, up),
+            ([down, spconv.SparseConvTranspose3d(4, 2, 2, stride=2)], voxels, up),
+            ([down, spconv.SubMConv3d(4, 2, 1)], [(0, 0, 0), (1, 1, 0), (1, 0, 1), (0, 0, 1)],
+             [[139, -45], [223, 146], [-45, 238], [116, 86]]),
+            # an inverse convolution of kernel 1 is a product, and stays
+            ([spconv.SparseConv3d(3, 4, 1, stride=2, bias=False, indice_key="k"),
+              spconv.SparseInverseConv3d(4, 2, 1, indice_key="k")], [(0, 0, 0), (1, 1, 0), (1, 0, 1)],
+             [[105, 157], [106, 170], [81, 286]]),
+        )
+        for layers, at, want in cases:
+            with self.subTest(layers=layers), torch.no_grad():
+                y = spconv.SparseConvTensor(features, indices, [8, 8, 8], 1)
+                for layer in layers:
+                    count = layer.weight.numel()
+                    layer.weight.copy_(((7 * torch.arange(count) + 3) % 11 - 5).float().reshape(layer.weight.shape))
+                    if layer.bias is not None:
+                        layer.bias.copy_(torch.arange(1.0, 3.0) * 100)
+                    y = layer(y)
+                have = {tuple(i): f for i, f in zip(y.indices.tolist(), y.features.tolist())}
+                self.assertEqual([have.get((0, z, y, x)) for x, y, z in at], want)
+
     def test_voxel_count(self):
         layer = spconv.SparseConv3d(4, 4, 2, 2, record_voxel_count=True)
         y = layer(self.x)

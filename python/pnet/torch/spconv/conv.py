@@ -70,7 +70,8 @@ class SparseConvolution(SetModule):
     """weight [out_channels, *kernel_size, in_channels / groups], bias [out_channels].
 
     A kernel of 1 without stride and padding is a product with weight.view(in_channels, out_channels): so reads spconv these
-    weights, and so checkpoints have them. algo, fp32_accum and large_kernel_fast_algo are taken and ignored.
+    weights, and so checkpoints have them. An inverse convolution has no stride, so one of kernel 1 is such a product, too, and
+    stays on the coarse voxels, as in spconv. algo, fp32_accum and large_kernel_fast_algo are taken and ignored.
     """
 
     def __init__(self, ndim: int, in_channels: int, out_channels: int, kernel_size=3, stride=1, padding=0, dilation=1,
@@ -149,7 +150,7 @@ class SparseConvolution(SetModule):
         given = input._features
         if given.shape[1] != self.in_channels:
             raise library.refuse(f"features have {given.shape[1]} channels, and the layer takes {self.in_channels}")
-        if self.conv1x1 and not (self.inverse and self.indice_key in input.indice_dict):
+        if self.conv1x1:
             return input.replace_feature(self._product(input.features))
         if self.inverse:
             found = self._back(input)
