@@ -273,20 +273,27 @@ static bool is_begun_elsewhere(const struct proposing *p, const struct layer *l)
     return false;
 }
 
-static void put_rule(const char *from, const char *to, const char *why, FILE *out)
+/* Writes one rule; false: memory is out. `alike`: how many layers the one of the rule was chosen from by their order. */
+static bool put_rule(const char *from, const char *to, size_t alike, FILE *out)
 {
     bool is_long = strlen(from) > 90; /* YAML bounds plain keys; an escape may take ten letters */
+    char *marked = NULL;
+    if (alike > 1 && asprintf(&marked, "%c%s", PNET_NAME_GUESS, to) < 0) return false;
     if (is_long) fputs("? ", out);
     pnet_yaml_put_word(from, out);
     fputs(is_long ? "\n: " : ": ", out);
-    pnet_yaml_put_word(to, out);
-    fprintf(out, "  # %s\n", why);
+    pnet_yaml_put_word(marked ? marked : to, out);
+    if (marked)
+        fprintf(out, "  # one of %zu layers of these shapes, in order\n", alike);
+    else
+        fputs("  # the only layer of these shapes\n", out);
+    free(marked);
+    return true;
 }
 
 /* Writes the rules of one match; false: memory is out. There is one rule for the words of the layer, unless the library calls a
    linear layer's weight "kernel": going back, only a rule for the whole name says so. */
-static bool put_match(
-    const struct proposing *p, const struct layer *ours, const char *why, FILE *out)
+static bool put_match(const struct proposing *p, const struct layer *ours, size_t alike, FILE *out)
 {
     const struct layer *theirs = &p->theirs.at[ours->match];
     bool words = ours->length && theirs->length && !is_begun_elsewhere(p, theirs);
@@ -297,8 +304,7 @@ static bool put_match(
     }
     if (words) {
         char *from = strndup(theirs->name, theirs->length), *to = strndup(ours->name, ours->length);
-        if (from && to) put_rule(from, to, why, out);
-        words = from && to;
+        words = from && to && put_rule(from, to, alike, out);
         free(from);
         free(to);
         return words;
@@ -306,7 +312,7 @@ static bool put_match(
     for (size_t i = 0; i < ours->count; i++) {
         const char *name = p->x->plan->params[ours->items[i]].name;
         const struct pnet_safetensor *t = tensor_for(p, theirs, pnet_last_word(name));
-        if (t) put_rule(t->name, name, why, out);
+        if (t && !put_rule(t->name, name, alike, out)) return false;
     }
     return true;
 }
@@ -336,20 +342,23 @@ static enum pnet_status put_map(
     size_t *group = calloc(p->ours.count + 1, sizeof *group);
     size_t *sizes = calloc(p->ours.count + 1, sizeof *sizes);
     bool done = group && sizes;
-    char why[128];
     if (done) {
         r->named = match_names(p);
         match_shapes(p, group, sizes);
         fputs("# A proposal for a map: check it before it is used.\n", out);
+        for (size_t m = 0; m < p->ours.count && !r->ordered; m++) r->ordered = sizes[m] > 1;
+        if (r->ordered)
+            fputs("# A ? marks what was matched by order alone: compare it with the network, and "
+                  "take "
+                  "the ? away.\n# While one is left, the map is refused.\n",
+                out);
+        r->ordered = 0;
     }
     for (size_t m = 0; m < p->ours.count && done; m++) {
         r->open += p->ours.at[m].match < 0;
         r->alone += sizes[m] == 1;
         r->ordered += sizes[m] > 1;
-        snprintf(why, sizeof why, "one of %zu layers of these shapes, in order", sizes[m]);
-        if (sizes[m])
-            done = put_match(
-                p, &p->ours.at[m], sizes[m] > 1 ? why : "the only layer of these shapes", out);
+        if (sizes[m]) done = put_match(p, &p->ours.at[m], sizes[m], out);
     }
     if (done && !r->alone && !r->ordered) fputs("{}\n", out); /* a map without rules */
     if (done) put_open(p, out);

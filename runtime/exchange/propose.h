@@ -13,7 +13,8 @@ struct pnet_proposal {
     size_t open;    /* layers of the model without a proposal */
 };
 
-/* Writes a map as YAML, whose comments say what each line rests on. A layer of the file fits a layer of the model if it has the
+/* Writes a map as YAML, whose comments say what each line rests on. Names that rest on order alone are guesses (name_rules.h), so
+   readers refuse the map until each is confirmed. A layer of the file fits a layer of the model if it has the
    same weights, in a shape of the library. Where as many layers of the file as of the model fit each other, they are matched in
    order: that of the file, or of its names if the file has them in the order of the alphabet, as other programs write it. The
    plan is as for pnet_import_weights; x->map is not used. */

@@ -51,10 +51,35 @@ static int stars(const char *text)
     return count;
 }
 
+/* Fails if a pair still has the mark of a guess; the message lists these pairs. */
+static void check_confirmed(struct pnet_yaml *y, const struct pnet_yaml_node *n)
+{
+    char names[640] = "";
+    size_t end = 0, more = 0;
+    const struct pnet_yaml_node *first = NULL;
+    for (const struct pnet_yaml_node *item = n->first; item; item = item->next) {
+        if (item->kind != PNET_YAML_SCALAR || item->text[0] != PNET_NAME_GUESS) continue;
+        size_t room = sizeof names - end, length = strlen(item->key) + 2;
+        if (!more && length < room)
+            end += (size_t)snprintf(names + end, room, "%s%s", first ? ", " : "", item->key);
+        else
+            more++;
+        if (!first) first = item;
+    }
+    char rest[40] = "";
+    if (more) snprintf(rest, sizeof rest, "%s%zu more", end ? " and " : "", more);
+    if (first)
+        pnet_yaml_fail(y, first,
+            "matched by order alone, and not confirmed: %s%s; compare each with the network, and "
+            "take the %c before its new name away",
+            names, rest, PNET_NAME_GUESS);
+}
+
 void pnet_name_rules_map(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_name_rules *r)
 {
     if (!is_map(y, n, "from: to") || !make_room(y, n, r)) return;
+    check_confirmed(y, n);
     for (const struct pnet_yaml_node *item = n->first; item && pnet_yaml_ok(y); item = item->next) {
         const char *to = pnet_yaml_string(y, item, "");
         if (stars(item->key) > 1 || stars(to) != stars(item->key))

@@ -16,7 +16,11 @@ struct pnet_name_rules {
     int count;
 };
 
-/* Read [PATTERN, ...], {PATTERN: FACTOR, ...} and {FROM: TO, ...}; errors stick to `y`. */
+/* The first letter of a TO that a program has guessed and nobody has confirmed. No name of pnet begins with it. */
+enum { PNET_NAME_GUESS = '?' };
+
+/* Read [PATTERN, ...], {PATTERN: FACTOR, ...} and {FROM: TO, ...}; errors stick to `y`. A map with a guess is an error that lists
+   the guesses. */
 void pnet_name_rules_list(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_name_rules *r);
 void pnet_name_rules_rates(
