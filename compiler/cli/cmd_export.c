@@ -20,13 +20,13 @@ static void say_mode(const struct exchange_options *o, unsigned degrade, const s
 
 static enum pnet_status export(const struct exchange_options *o, const struct exchange *x,
     const struct pnet_safetensors *file, struct pnet_error *e) {
-    /* what readers of PyTorch's tensors expect */
-    static const struct pnet_metadata metadata[] = {{"format", "pt"}}; struct pnet_exchanged w;
+    struct pnet_export_record record; struct pnet_exchanged w;
     bool to_stdout = strcmp(o->output, "-") == 0;
     enum pnet_status st = pnet_export_weights(&x->x, o->weights, file, &w, e); if (st) return st;
-    st = pnet_make_folder_of(o->output, e);
-    if (!st) st = pnet_safetensors_write(o->output, w.tensors, w.tensor_count, metadata, 1, e);
-    if (!st && o->m.json) st = pnet_cli_exchange_json(&w, o->weights, o->library, o->output, e);
+    pnet_export_record(x->x.library, &record); st = pnet_make_folder_of(o->output, e);
+    if (!st) st = pnet_safetensors_write(
+        o->output, w.tensors, w.tensor_count, record.items, PNET_EXPORT_KEYS, e);
+    if (!st && o->m.json) st = pnet_cli_exchange_json(&w, NULL, o, o->output, e);
     if (!st && !o->m.json && !o->m.quiet){
         FILE *out = to_stdout ? stderr : stdout;
         pnet_cli_exchange_print(&w, 1u << PNET_EXCHANGE_TAKEN, true, out);

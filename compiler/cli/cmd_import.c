@@ -40,16 +40,18 @@ static enum pnet_status check_complete(
         r->o.weights, misfits, missing, left);
 }
 
-static void print_text(
-    const struct import_request *r, const struct pnet_exchanged *w, bool written, FILE *out)
+static void print_text(const struct import_request *r, const struct exchange *x,
+    const struct pnet_exchanged *w, bool written, FILE *out)
 {
     size_t taken = w->counts[PNET_EXCHANGE_TAKEN];
     if (!r->o.m.quiet) {
         pnet_cli_exchange_print(w, TAKEN | IGNORED, false, out);
-        if (written)
+        if (written) {
             fprintf(out, "%s: %zu weights of the model's %zu, %zu counters ignored\n", r->o.output,
                 taken, taken + w->counts[PNET_EXCHANGE_MISFIT] + w->counts[PNET_EXCHANGE_MISSING],
                 w->counts[PNET_EXCHANGE_IGNORED]);
+            pnet_cli_exchange_print_assumed(&x->x, r->o.m.mode, out);
+        }
     }
     pnet_cli_exchange_print(w, PROBLEMS, false, written ? out : stderr);
 }
@@ -87,9 +89,10 @@ static enum pnet_status import(const struct import_request *r, const struct exch
     }
     struct pnet_error json = {0};
     if (!r->o.m.json)
-        print_text(r, &w, !st, to_stdout ? stderr : stdout);
-    else if (pnet_cli_exchange_json(&w, r->o.weights, r->o.library, st ? NULL : r->o.output, &json))
+        print_text(r, x, &w, !st, to_stdout ? stderr : stdout);
+    else if (pnet_cli_exchange_json(&w, &x->x, &r->o, st ? NULL : r->o.output, &json))
         *e = json;
+    pnet_cli_exchange_warn(&w, stderr);
     pnet_exchanged_free(&w);
     return json.status ? json.status : st;
 }
@@ -109,8 +112,9 @@ static enum pnet_status propose(const struct import_request *r, const struct exc
         st = pnet_output_commit(&out, e);
     if (!st && !r->o.m.quiet && strcmp(r->proposal, "-") != 0)
         printf("%s: of the model's layers %zu have their names in the file, %zu were matched by "
-               "shape, %zu by shape and order, %zu are open; check the map before it is used\n",
-            r->proposal, p.named, p.alone, p.ordered, p.open);
+               "shape, %zu by shape and order, %zu are open; check the map before it is used%s\n",
+            r->proposal, p.named, p.alone, p.ordered, p.open,
+            p.ordered ? ": it is refused while a ? marks a line" : "");
     return st;
 }
 
@@ -123,7 +127,8 @@ static int run(const struct import_request *r)
     if (code) return code;
     enum pnet_status st = pnet_safetensors_read(r->o.weights, &file, &e);
     if (!st) {
-        st = r->proposal ? propose(r, &x, file, &e) : import(r, &x, file, &e);
+        st = pnet_export_record_check(x.x.library, r->o.weights, file, &e);
+        if (!st) st = r->proposal ? propose(r, &x, file, &e) : import(r, &x, file, &e);
         pnet_safetensors_free(file);
     }
     pnet_cli_exchange_close(&x);

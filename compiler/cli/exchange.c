@@ -112,6 +112,66 @@ void pnet_cli_exchange_print(
         if (kinds >> r->lines[i].kind & 1) put_line(&r->lines[i], out_first, out);
 }
 
+/* ---- what no file of weights says ---- */
+
+/* Returns the eps of a layer with weights; 0: it has none. */
+static double eps_of(const struct pnet_node *n)
+{
+    for (int i = 0; i < PNET_MAX_ARGS && n->op->args[i].name && n->param_count && !n->dead; i++)
+        if (strcmp(n->op->args[i].name, "eps") == 0) return n->attr[i].r;
+    return 0;
+}
+
+/* Does node `node` have an eps that no node before it has? */
+static bool is_new_eps(const struct pnet_plan *p, int node)
+{
+    double eps = eps_of(&p->nodes[node]);
+    for (int n = 0; n < node; n++)
+        if (eps_of(&p->nodes[n]) == eps) return false;
+    return eps > 0;
+}
+
+void pnet_cli_exchange_print_assumed(const struct pnet_exchange *x, const char *mode, FILE *out)
+{
+    char axes[4];
+    const char *before = ", norms with eps ";
+    pnet_axes_text(&x->axes, axes);
+    fprintf(out, "assumed, as no file of weights says it: axes %s, mode %s", axes, mode);
+    for (int n = 0; n < x->plan->node_count; n++) {
+        if (!is_new_eps(x->plan, n)) continue;
+        fprintf(out, "%s%g", before, eps_of(&x->plan->nodes[n]));
+        before = " and ";
+    }
+    fputc('\n', out);
+}
+
+void pnet_cli_exchange_warn(const struct pnet_exchanged *r, FILE *out)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const struct pnet_exchange_line *l = &r->lines[i];
+        if (!l->other) continue;
+        fputs("pnetc: ", out);
+        put_part(out, l->theirs, l->dims, l->shape);
+        fprintf(out, " was read as spconv 2.2 has it; %s have this shape, too\n", l->other);
+    }
+}
+
+static void put_assumed(struct pnet_json *j, const struct pnet_exchange *x, const char *mode)
+{
+    char axes[4];
+    pnet_axes_text(&x->axes, axes);
+    pnet_json_begin(j, "assumed", '{');
+    pnet_json_string(j, "axes", axes);
+    pnet_json_string(j, "mode", mode);
+    pnet_json_begin(j, "eps", '[');
+    for (int n = 0; n < x->plan->node_count; n++)
+        if (is_new_eps(x->plan, n)) pnet_json_double(j, NULL, eps_of(&x->plan->nodes[n]));
+    pnet_json_end(j, ']');
+    pnet_json_end(j, '}');
+}
+
+/* ---- JSON ---- */
+
 static void put_shape(struct pnet_json *j, const char *key, int dims, const int64_t *shape)
 {
     pnet_json_begin(j, key, '[');
@@ -132,11 +192,13 @@ static void put_object(struct pnet_json *j, const struct pnet_exchange_line *l)
     if (l->ours && l->want_dims >= 0)
         put_shape(j, l->kind == PNET_EXCHANGE_MISFIT ? "expected" : "weight_shape", l->want_dims,
             l->want);
+    if (l->other) pnet_json_string(j, "other_layout", l->other);
     pnet_json_end(j, '}');
 }
 
-enum pnet_status pnet_cli_exchange_json(const struct pnet_exchanged *r, const char *file,
-    const char *library, const char *output, struct pnet_error *e)
+enum pnet_status pnet_cli_exchange_json(const struct pnet_exchanged *r,
+    const struct pnet_exchange *import, const struct exchange_options *o, const char *output,
+    struct pnet_error *e)
 {
     static const char *const keys[PNET_EXCHANGE_KINDS] = {[PNET_EXCHANGE_TAKEN] = "taken",
         [PNET_EXCHANGE_MISFIT] = "misfits",
@@ -145,9 +207,10 @@ enum pnet_status pnet_cli_exchange_json(const struct pnet_exchanged *r, const ch
         [PNET_EXCHANGE_IGNORED] = "ignored"};
     struct pnet_json j = {0};
     pnet_json_begin(&j, NULL, '{');
-    pnet_json_string(&j, "file", file);
-    pnet_json_string(&j, "library", library);
+    pnet_json_string(&j, "file", o->weights);
+    pnet_json_string(&j, "library", o->library);
     if (output) pnet_json_string(&j, "output", output);
+    if (import) put_assumed(&j, import, o->m.mode);
     for (int k = 0; k < PNET_EXCHANGE_KINDS; k++) {
         pnet_json_begin(&j, keys[k], '[');
         for (size_t i = 0; i < r->count; i++)

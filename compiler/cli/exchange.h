@@ -44,8 +44,15 @@ void pnet_cli_exchange_close(struct exchange *x);
 /* Prints the lines of the kinds, bits of 1 << PNET_EXCHANGE_TAKEN and so on; `out_first`: as an export. */
 void pnet_cli_exchange_print(
     const struct pnet_exchanged *r, unsigned kinds, bool out_first, FILE *out);
-/* Prints all lines as one object of JSON on standard output. */
-enum pnet_status pnet_cli_exchange_json(const struct pnet_exchanged *r, const char *file,
-    const char *library, const char *output, struct pnet_error *e);
+/* Prints what an import takes from the options and the model because no file of weights says it: the columns of coordinates, the
+   mode and the eps of norms. A change there changes results without a word, so they are to be compared. */
+void pnet_cli_exchange_print_assumed(const struct pnet_exchange *x, const char *mode, FILE *out);
+/* Tells of each tensor that was taken and whose shape another layout has, too. */
+void pnet_cli_exchange_warn(const struct pnet_exchanged *r, FILE *out);
+/* Prints all lines as one object of JSON on standard output. `import`: what was imported, with what it assumes; NULL for an export.
+   `output` is left out if it is NULL. */
+enum pnet_status pnet_cli_exchange_json(const struct pnet_exchanged *r,
+    const struct pnet_exchange *import, const struct exchange_options *o, const char *output,
+    struct pnet_error *e);
 
 #endif

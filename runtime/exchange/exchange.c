@@ -1,6 +1,7 @@
 #include "runtime/exchange/exchange.h"
 #include "runtime/exchange/names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ static enum pnet_status import_one(const struct pnet_exchange *x, int param, con
         memcpy(line->want, q->info.shape, sizeof q->info.shape);
     else if (count)
         memcpy(line->want, forms[0].shape, sizeof line->want);
+    line->other = fits ? form->other : NULL;
     return fits ? take(q, &role, form, t, file, r, e) : PNET_OK;
 }
 
@@ -191,4 +193,42 @@ enum pnet_status pnet_export_weights(const struct pnet_exchange *x, const char *
         if (x->plan->params[i].offset >= 0) st = export_one(x, i, name, file, r, e);
     if (st) pnet_exchanged_free(r);
     return st;
+}
+
+/* ---- what an export says of itself ---- */
+
+static const char library_key[] = "pnet.exported", layout_key[] = "pnet.layout";
+
+void pnet_export_record(enum pnet_library l, struct pnet_export_record *r)
+{
+    snprintf(r->layout, sizeof r->layout, "%d", (int)PNET_EXCHANGE_LAYOUT);
+    const struct pnet_metadata items[PNET_EXPORT_KEYS] = {
+        {"format", "pt"}, /* what readers of PyTorch's tensors expect */
+        {library_key, pnet_library_names[l]}, {layout_key, r->layout},
+        {"pnet.version", PNET_VERSION}};
+    memcpy(r->items, items, sizeof items);
+}
+
+enum pnet_status pnet_export_record_check(enum pnet_library l, const char *name,
+    const struct pnet_safetensors *file, struct pnet_error *e)
+{
+    const char *library = pnet_safetensors_metadata(file, library_key),
+               *layout = pnet_safetensors_metadata(file, layout_key);
+    if (!library && !layout) return PNET_OK;
+    enum pnet_library of;
+    char *end = NULL;
+    long number = layout ? strtol(layout, &end, 10) : 0;
+    if (!library || !pnet_library_parse(library, &of) || !layout || end == layout || *end ||
+        number < 1)
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%s: the metadata \"%s\" and \"%s\" are not those of an export of pnet", name,
+            library_key, layout_key);
+    if (number > PNET_EXCHANGE_LAYOUT)
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%s: was exported by a later pnet, in layout %ld; this one knows layouts up to %d",
+            name, number, (int)PNET_EXCHANGE_LAYOUT);
+    if (of != l)
+        return pnet_error_set(e, PNET_USAGE, "%s: was exported for %s, not for %s", name, library,
+            pnet_library_names[l]);
+    return PNET_OK;
 }

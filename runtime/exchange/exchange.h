@@ -35,6 +35,7 @@ struct pnet_exchange_line {
     int64_t shape[PNET_TENSOR_DIMS]; /* of the tensor */
     int64_t want
         [PNET_TENSOR_DIMS]; /* of the weight: in pnet; of a MISFIT its usual shape in the library */
+    const char *other; /* TAKEN by import: a layout that has the tensor's shape, too; or NULL */
 };
 
 /* In the order of the model; then what is left, in the order of the file. Owns its arrays, and names that it made. */
@@ -61,5 +62,19 @@ enum pnet_status pnet_export_weights(const struct pnet_exchange *x, const char *
     const struct pnet_safetensors *file, struct pnet_exchanged *r, struct pnet_error *e);
 
 void pnet_exchanged_free(struct pnet_exchanged *r);
+
+/* What an export says of itself in the metadata of its file: the library, the version of the layout (PNET_EXCHANGE_LAYOUT) and
+   that of pnet. It points into itself. Exports of layout 1 have no such record. */
+enum { PNET_EXPORT_KEYS = 4 };
+struct pnet_export_record {
+    struct pnet_metadata items[PNET_EXPORT_KEYS];
+    char layout[16];
+};
+void pnet_export_record(enum pnet_library l, struct pnet_export_record *r);
+
+/* Checks such a record, if the file has one. PNET_USAGE: the file was exported for another library than `l`. PNET_BAD_DATA: its
+   layout is of a later pnet, or a value is none that pnet writes. `name` is the file, for messages. */
+enum pnet_status pnet_export_record_check(enum pnet_library l, const char *name,
+    const struct pnet_safetensors *file, struct pnet_error *e);
 
 #endif

@@ -46,6 +46,10 @@ for library in minkowski spconv torchsparse torch; do
     check "nothing else is said" test ! -s "$err"
     run 0 import $model --weights "$theirs" --from $library --set c=4 -o "$back"
     prints "$back: $total weights of the model's $total, 0 counters ignored"
+    axes=xyz
+    case $library in spconv | torch) axes=zyx ;; esac
+    prints "assumed, as no file of weights says it: axes $axes, mode voxel, norms with eps 1e-05"
+    check "nothing else is said" test ! -s "$err"
     check "$library and back" cmp -s <(tensors "$own") <(tensors "$back")
     differ "$library has pnet's layout" <(tensors "$own") <(tensors "$theirs")
     run 0 eval $model --weights "$back" --config "$work/run.yaml" -q
@@ -75,6 +79,28 @@ same "$sp" "$work/again"
 "$pnetc" import $model --weights "$me" --from minkowski --set c=4 -o - >"$work/piped" 2>"$err"
 same "$work/piped" "$work/minkowski.back.safetensors"
 says '.conv.kernel [27, 3, 4] -> tiny.a.unit.out.conv.weight [27, 3, 4]'
+# An export says what it is: the library and the version of its layout. Import reads both.
+metadata() { # FILE: its metadata
+    python3 -c 'import json, struct, sys
+b = open(sys.argv[1], "rb").read()
+print(json.loads(b[8:8 + struct.unpack("<Q", b[:8])[0]])["__metadata__"])' "$1"
+}
+# record FROM TO KEY VALUE: another value, of the same length, in the metadata.
+record() { sed "s/\"$3\":\"[^\"]*\"/\"$3\":\"$4\"/" "$1" >"$2"; }
+version=$("$pnetc" --version | grep -o '[0-9][0-9.]*')
+check "what it says" test "$(metadata "$sp")" = \
+    "{'format': 'pt', 'pnet.exported': 'spconv', 'pnet.layout': '2', 'pnet.version': '$version'}"
+run 2 import $model --weights "$me" --from torchsparse --set c=4 -o "$work/none"
+says 'minkowski.safetensors: was exported for minkowski, not for torchsparse'
+record "$sp" "$work/later" pnet.layout 9
+run 4 import $model --weights "$work/later" --from spconv --set c=4 -o "$work/none"
+says 'later: was exported by a later pnet, in layout 9; this one knows layouts up to 2'
+for value in spconx/pnet.exported 0/pnet.layout x/pnet.layout; do
+    record "$sp" "$work/odd" "${value#*/}" "${value%/*}"
+    run 4 import $model --weights "$work/odd" --from spconv --set c=4 -o "$work/none"
+    says 'are not those of an export of pnet'
+done
+check "nothing was written" test ! -e "$work/none"
 # into a folder that is not there
 run 0 export $model --weights "$own" --to spconv -o "$work/new/er/x.safetensors" -q
 same "$sp" "$work/new/er/x.safetensors"
@@ -143,6 +169,24 @@ prints '0 are open'
 check "it says what it rests on" grep -q '# the only layer of these shapes' "$work/proposed.yaml"
 check "it says what it rests on" grep -q '# one of [0-9] layers of these shapes, in order' "$work/proposed.yaml"
 check "nothing was imported" test "$(ls "$work"/prop*)" = "$work/proposed.yaml"
+# Lines that rest on order alone have a mark. While one is left the map is refused, in a run config too.
+guesses=$(grep -c ': "?tiny\..*" *# one of' "$work/proposed.yaml")
+check "guesses are marked" test "$guesses" -ge 2
+check "others are not" test "$guesses" = "$(grep -vc '^#\|# the only' "$work/proposed.yaml")"
+run 2 import $model --weights "$work/numbered" --from spconv --set c=4 --map "$work/proposed.yaml" -o "$work/none"
+for name in $(sed -n 's/^\([^#:]*\): "?.*/\1/p' "$work/proposed.yaml"); do check "it lists $name" grep -q "[ ,]$name[,;]" "$err"; done
+says 'matched by order alone, and not confirmed: layers.'
+says '; compare each with the network, and take the ? before its new name away'
+run 2 export $model --weights "$own" --to spconv --map "$work/proposed.yaml" -o "$work/none"
+sed '0,/"?/s/"?/"/' "$work/proposed.yaml" >"$work/partly.yaml" # one is confirmed
+run 2 import $model --weights "$work/numbered" --from spconv --set c=4 --map "$work/partly.yaml" -o "$work/none"
+says 'not confirmed: '
+check "one fewer" test "$(grep -o 'layers\.[0-9]*[,;]' "$err" | wc -l)" = $((guesses - 1))
+run 2 train $model --config "$work/run.yaml" --weights "$work/numbered" --set c=4 --steps 1 -o "$work/none" \
+    --set-config 'weights_map={layers.1: "?tiny.a.unit.out.bn"}'
+says 'not confirmed: layers.1;'
+check "nothing was written" test ! -e "$work/none"
+sed -i 's/"?/"/' "$work/proposed.yaml"
 run 0 import $model --weights "$work/numbered" --from spconv --set c=4 --map "$work/proposed.yaml" -o "$work/proposed" -q
 check "convolutions are in their places" cmp -s <(tensors "$own" | grep conv) <(tensors "$work/proposed" | grep conv)
 run 0 import $model --weights "$work/short" --from minkowski --set c=4 --propose - -q
@@ -151,6 +195,7 @@ prints '# open, in the file: extra.w [3]'
 
 edit "$me" "$work/star" 't = {k.replace("tiny.d", "tiny.*"): v for k, v in t.items()}'
 run 0 import $model --weights "$work/star" --from minkowski --set c=4 --propose "$work/star.yaml" -q
+sed -i 's/"?/"/' "$work/star.yaml"
 check "no rule for a star" grep -q '^# open, in the file: "tiny.\*.conv.kernel" \[8, 8, 4\]$' "$work/star.yaml"
 run 3 import $model --weights "$work/star" --from minkowski --set c=4 --map "$work/star.yaml" -o "$work/none"
 
@@ -162,6 +207,13 @@ says 'minkowski has no layer for `tiny.b.unit.out.conv.weight`: groups=2'
 run 0 export "$work/grouped.pnet" --weights "$work/grouped" --to spconv -o "$work/g" -q
 run 0 import "$work/grouped.pnet" --weights "$work/g" --from spconv --set c=4 -o "$work/g.back" -q
 check "groups" cmp -s <(tensors "$work/grouped/last/weights.safetensors") <(tensors "$work/g.back")
+
+# Where a shape is that of an older layout of spconv too, that is said.
+run 0 train $model --config "$work/run.yaml" -o "$work/narrow" -q --mode voxel --set c=2
+run 0 export $model --weights "$work/narrow" --to spconv -o "$work/sq" -q
+run 0 import $model --weights "$work/sq" --from spconv --set c=2 -o "$work/sq.back" -q
+says 'tiny.d.conv.weight [2, 2, 2, 2, 4] was read as spconv 2.2 has it; kernels [K, K, K, out, in]'
+check "of one kernel" test "$(wc -l <"$err")" = 1
 
 # Numbers: other types, not finite ones; names that move the cursor; files that are none.
 edit "$me" "$work/types" 'import array; t = {k: ("F64", s, array.array("d", array.array("f", b)).tobytes()) for k, (_, s, b) in t.items()}'
