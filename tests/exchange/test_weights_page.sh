@@ -1,6 +1,6 @@
 # The commands of docs/weights.md work, in the order in which they stand there, and print what the page shows.
 page=docs/weights.md
-least=7
+least=8
 . tests/docs/page.sh
 says 'a feature for each point' test "$(wc -c <out/weights/features.npy)" -gt 100000
 # The map that is proposed for this file does the same as the one of the repository.
