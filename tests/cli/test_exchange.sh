@@ -155,6 +155,9 @@ run 0 train $model --config "$work/run.yaml" --weights "$work/part" -o "$work/tu
 says "loaded $((total - 3)) of the model's $total tensors"
 run 3 export $model --weights "$work/part" --to torch -o "$work/none" -q
 says "no tensor \"$layer."
+edit "$sp" "$work/flat" 't["tiny.a.unit.out.conv.weight"] = ("F32", [4, 3, 1, 1, 3], bytes(144))'
+run 3 import $model --weights "$work/flat" --from spconv --set c=4 -o "$work/none"
+says '  tiny.a.unit.out.conv.weight [4, 3, 1, 1, 3] F32: tiny.a.unit.out.conv.weight takes [4, 3, 3, 3, 3]'
 # one net, one value
 run 0 import $model --net tiny --weights "$me" --from minkowski --set c=4 -o "$work/net" -q
 same "$work/minkowski.back.safetensors" "$work/net"

@@ -42,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
             plan(), (enum pnet_library)l, pnet_axes_usual((enum pnet_library)l), &map, "map"};
         struct pnet_exchanged r;
         struct pnet_proposal p;
+        (void)pnet_export_record_check(x.library, "input", f, &e);
         if (pnet_import_weights(&x, "input", f, &r, &e) == PNET_OK) {
             size_t sum = 0;
             for (int k = 0; k < PNET_EXCHANGE_KINDS; k++) sum += r.counts[k];
