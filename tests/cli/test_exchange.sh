@@ -55,7 +55,7 @@ for library in minkowski spconv torchsparse torch; do
     run 0 eval $model --weights "$back" --config "$work/run.yaml" -q
     check "no notice" test ! -s "$err"
     prints 'iou '
-    grep -v evaluation "$out" >"$work/$library.eval"
+    grep -v ' s, peak memory ' "$out" >"$work/$library.eval"
     same "$work/minkowski.eval" "$work/$library.eval"
     run 0 export $model --weights "$back" --to $library -o "$work/again" -q
     same "$theirs" "$work/again"
@@ -145,6 +145,7 @@ valid_json "$out"
 prints '"missing":[{"weight":"tiny.d.bn.bias","weight_shape":[4]}]'
 prints '"left":[{"tensor":"extra.w","type":"F32","shape":[3],"renamed":"extra.w"}]'
 prints '"expected":[8,8,4]'
+prints '"assumed":{"axes":"xyz","mode":"voxel","eps":[1e-05]}'
 check "no output" hides -q '"output"' "$out"
 run 0 import $model --weights "$work/short" --from minkowski --set c=4 -o "$work/part" --partial
 prints "part: $((total - 3)) weights of the model's $total"
