@@ -124,6 +124,14 @@ static struct value builtin_points(struct pnet_compilation *c, struct pnet_span 
         if (l->kind == PNET_GEO_POINTS && l->from == from && l->count == (int32_t)count)
             return (struct value){.kind = V_LEVEL, .span = span, .index = i};
     }
+    int64_t each;
+    int root = pnet_level_root(c->plan.levels, from, -1, &each);
+    each *= (int64_t)count; /* at most 2^31 times 2^24 */
+    if (each > PNET_MAX_ROWS) {
+        ERROR(c, at[1], "points() would make %lld points for each row of %s: at most %d",
+            (long long)each, c->plan.levels[root].name, PNET_MAX_ROWS);
+        return unknown;
+    }
     if (c->plan.level_count >= MAX_LEVELS) {
         ERROR(c, span, "too many levels: at most %d", MAX_LEVELS);
         return unknown;

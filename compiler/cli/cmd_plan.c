@@ -44,7 +44,7 @@ static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, doubl
         else if (p->levels[l].input >= 0)
             c->rows[l] = rounded_up((double)c->rows[l] * ratio);
         else if (p->levels[l].kind == PNET_GEO_POINTS)
-            c->rows[l] = c->rows[p->levels[l].from] * p->levels[l].count;
+            c->rows[l] = pnet_generated_rows(&p->levels[l], c);
     for (int i = 0; i < p->geo_count; i++)
         for (int k = 0; k < PNET_GEO_COUNTS; k++)
             c->of[i][k] = rounded_up((double)c->of[i][k] * ratio);

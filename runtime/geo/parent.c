@@ -18,21 +18,10 @@ static const int32_t *sampled(const struct pnet_geo_walk *w, int level)
     return pnet_geo_data(w, pnet_geo_level_item(w->plan, level), LEVEL_PARENT);
 }
 
-/* The number of generated points for each row of the first level on the way to `coarse` that is not generated itself, or of
-   `coarse`; that level is *from. 1: `fine` is not generated. */
-static int64_t generated(const struct pnet_plan *p, int fine, int coarse, int *from)
+/* The level that was sampled from `level`, on the way from there to `coarse`, which it must reach and not be. */
+static int next_coarser(const struct pnet_plan *p, int coarse, int level)
 {
-    int64_t each = 1;
-    for (*from = fine; *from != coarse && p->levels[*from].kind == PNET_GEO_POINTS;
-         *from = p->levels[*from].from)
-        each *= p->levels[*from].count;
-    return each;
-}
-
-/* The level behind `level` on the way from the coarse to the fine one. */
-static int next_finer(const struct pnet_plan *p, int from, int level)
-{
-    int l = from;
+    int l = coarse;
     while (p->levels[l].finer != level) l = p->levels[l].finer;
     return l;
 }
@@ -40,17 +29,17 @@ static int next_finer(const struct pnet_plan *p, int from, int level)
 static void follow(const struct pnet_geo_walk *w, int64_t n, int32_t *parent)
 {
     const struct pnet_plan *p = w->plan;
-    int level;
-    int64_t each = generated(p, w->q->a, w->q->b, &level);
+    int64_t each;
+    int level = pnet_level_root(p->levels, w->q->a, w->q->b, &each);
     const int32_t *row = parent;
-    if (each > 1) {
+    if (level != w->q->a) { /* not `each > 1`: a row may have one point */
         PNET_KERNEL(w, block_parents)(n, each, parent);
     } else {
-        level = next_finer(p, w->q->b, level);
+        level = next_coarser(p, w->q->b, level);
         row = sampled(w, level);
     }
     while (level != w->q->b) {
-        level = next_finer(p, w->q->b, level);
+        level = next_coarser(p, w->q->b, level);
         PNET_KERNEL(w, gather)(n, 1, sampled(w, level), row, parent);
         row = parent;
     }

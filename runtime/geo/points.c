@@ -8,11 +8,11 @@ static void walk(struct pnet_geo_walk *w)
 {
     int level = w->q->a;
     const struct pnet_level_info *info = &w->plan->levels[level];
-    int64_t rows = w->counts->rows[info->from] * info->count;
     if (!pnet_geo_builds(w)) return;
-    if (rows > INT32_MAX) {
+    int64_t rows = w->counts->rows[info->from] * info->count;
+    if (rows > PNET_MAX_ROWS) {
         pnet_geo_fail(w, PNET_BAD_DATA, "level '%s' has %lld rows in this batch: at most %d",
-            info->name, (long long)rows, INT32_MAX);
+            info->name, (long long)rows, PNET_MAX_ROWS);
         return;
     }
     w->counts->rows[level] = rows;
@@ -24,8 +24,8 @@ static void walk(struct pnet_geo_walk *w)
 static void assume(const struct pnet_plan *p, int item, unsigned forms, struct pnet_counts *c)
 {
     (void)forms;
-    const struct pnet_level_info *info = &p->levels[p->geo[item].request.a];
-    c->rows[p->geo[item].request.a] = c->rows[info->from] * info->count;
+    int level = p->geo[item].request.a;
+    c->rows[level] = pnet_generated_rows(&p->levels[level], c);
 }
 
 const struct pnet_geo_kind pnet_geo_points = {

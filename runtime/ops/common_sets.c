@@ -27,23 +27,12 @@ bool pnet_op_sets_rule(struct pnet_rule *r, const char *name)
     return check_set(r, name, PNET_SETS_X) && check_set(r, name, PNET_SETS_Y);
 }
 
-/* The number of rows of a level for each row of the first level on the way that is not generated, which is returned. */
-static int rooted(const struct pnet_level_info *levels, int level, int64_t *count)
-{
-    *count = 1;
-    while (levels[level].kind == PNET_GEO_POINTS) {
-        *count *= levels[level].count;
-        level = levels[level].from;
-    }
-    return level;
-}
-
 bool pnet_op_sets_same_sizes(struct pnet_rule *r, const char *name, const char *help)
 {
     char x[96], y[96];
     int64_t of_x, of_y;
-    int under_x = rooted(r->levels, r->in[PNET_SETS_X].level, &of_x),
-        under_y = rooted(r->levels, r->in[PNET_SETS_Y].level, &of_y);
+    int under_x = pnet_level_root(r->levels, r->in[PNET_SETS_X].level, -1, &of_x),
+        under_y = pnet_level_root(r->levels, r->in[PNET_SETS_Y].level, -1, &of_y);
     if (under_x != under_y || of_x == of_y) return true;
     r->error_in = PNET_SETS_Y;
     pnet_rule_help(r, "%s", help);

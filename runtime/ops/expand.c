@@ -105,5 +105,7 @@ const struct pnet_op pnet_op_expand = {
              "cat(x, x -> pool(max, to=sample) -> expand(to=g[0]))\n"
              "t -> expand(to=points(points(sample, 2), 3))\n"
              "x -> expand(to=points(g[0], 3)) -> linear(2)\n"
-             "z -> expand(to=points(points(g[0], 2), 2))\n",
+             "z -> expand(to=points(points(g[0], 2), 2))\n"
+             "x -> expand(to=points(g[0], 1))\n"
+             "z -> expand(to=points(points(g[0], 1), 1))\n",
 };

@@ -54,7 +54,7 @@ const struct pnet_op pnet_op_lattice = {
     .doc =
         "On a level of `q * q` generated points for each row, point `r` of a row gets the place "
         "`(r % q, r / q)` of a square lattice from `-extent` to `extent` on both axes: channel 0 "
-        "runs fastest.\n\n"
+        "runs fastest. With `q = 1` the place is `-extent` on both axes.\n\n"
         "Yang, Feng, Shen, Tian, FoldingNet, 2018; Yuan et al., PCN, 2018.",
     .args =
         {

@@ -207,6 +207,8 @@ const struct pnet_op pnet_op_pool = {
              "x -> pool(max, to=sample)\n"
              "p.f -> pool(sum, to=sample)\n"
              "p.f -> pool(max, to=chunks(p, 3))\n"
+             "p.f -> expand(to=points(p, 1)) -> pool(mean, to=g[1])\n"
+             "p.f -> linear(6) -> split(to=points(p, 1)) -> pool(max, to=level(p))\n"
              "x -> pool(mean, to=chunks(g[0], 4)) -> pool(max, to=grid(chunks(g[0], 4), 40cm))\n"
              "cross_entropy(x -> linear(5), p.label -> pool(to=g[0]))\n"
              "cross_entropy(x -> pool(mean, to=chunks(g[0], 2)) -> linear(5), p.label -> "

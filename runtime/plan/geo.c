@@ -46,9 +46,16 @@ bool pnet_geo_searched(const struct pnet_plan *p, int level)
     return false;
 }
 
+int64_t pnet_generated_rows(const struct pnet_level_info *l, const struct pnet_counts *c)
+{
+    int64_t rows = c->rows[l->from];
+    return rows > PNET_MAX_ROWS ? rows : rows * l->count;
+}
+
 bool pnet_geo_stretches(const struct pnet_plan *p, int fine, int coarse)
 {
-    while (p->levels[fine].kind == PNET_GEO_POINTS && fine != coarse) fine = p->levels[fine].from;
+    int64_t each;
+    fine = pnet_level_root(p->levels, fine, coarse, &each);
     for (int l = coarse; l != fine; l = p->levels[l].finer)
         if (p->levels[l].kind != PNET_GEO_CHUNKS &&
             !pnet_grid_follows(p->levels[p->levels[l].finer].grid, p->levels[l].grid))

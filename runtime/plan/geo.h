@@ -18,6 +18,7 @@
 
 struct pnet_plan;
 struct pnet_json;
+struct pnet_level_info;
 
 /* PNET_GEO_INPUT, PNET_GEO_TRIPLETS .. */
 enum pnet_geo_id {
@@ -166,6 +167,9 @@ int pnet_geo_level_item(const struct pnet_plan *p, int level);
 int pnet_geo_find(const struct pnet_plan *p, const struct pnet_geo_request *q);
 /* Is a level searched, so that it needs keys? */
 bool pnet_geo_searched(const struct pnet_plan *p, int level);
+/* Rows of POINTS from counts of the level that they are generated for. More than PNET_MAX_ROWS where that level has, so that no
+   chain of levels overflows. */
+int64_t pnet_generated_rows(const struct pnet_level_info *l, const struct pnet_counts *c);
 /* Do rows of the finer level follow those of the coarser one, so that children are stretches of rows? */
 bool pnet_geo_stretches(const struct pnet_plan *p, int fine, int coarse);
 

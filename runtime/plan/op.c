@@ -84,9 +84,18 @@ int pnet_rule_reads(struct pnet_rule *r, const struct pnet_op *op, int a, int b)
     return r->in_count + r->read_count++;
 }
 
+int pnet_level_root(const struct pnet_level_info *levels, int level, int stop, int64_t *each)
+{
+    for (*each = 1; level != stop && levels[level].kind == PNET_GEO_POINTS;
+         level = levels[level].from)
+        *each *= levels[level].count;
+    return level;
+}
+
 bool pnet_level_reaches(const struct pnet_level_info *levels, int fine, int coarse)
 {
-    while (levels[fine].kind == PNET_GEO_POINTS && fine != coarse) fine = levels[fine].from;
+    int64_t each;
+    fine = pnet_level_root(levels, fine, coarse, &each);
     for (int l = coarse; l >= 0; l = levels[l].finer)
         if (l == fine) return true;
     return false;

@@ -30,7 +30,10 @@ enum {
     PNET_MAX_NAMED = 32, /* numbers of a metric besides its headline */
 };
 
-enum { PNET_MAX_CHUNK = 1 << 16 };
+enum {
+    PNET_MAX_CHUNK = 1 << 16,
+    PNET_MAX_ROWS = INT32_MAX, /* of a level: indices of rows are int32 */
+};
 
 struct pnet_level_info {
     enum pnet_geo_id kind; /* where its rows come from */
@@ -186,6 +189,9 @@ int pnet_rule_reads(struct pnet_rule *r, const struct pnet_op *op, int a, int b)
 
 /* Is `coarse` reached from `fine` by going coarser (or the same level)? From POINTS the next one is `from`. */
 bool pnet_level_reaches(const struct pnet_level_info *levels, int fine, int coarse);
+/* The first level on the way from `level` by `from` that is not POINTS, or is `stop` (-1: none): `level` itself where it is
+   such a level. *each: how many rows of `level` each of its rows has, 1 to PNET_MAX_ROWS. */
+int pnet_level_root(const struct pnet_level_info *levels, int level, int stop, int64_t *each);
 /* A level as a file writes it, "g[1]" or "level(cloud)": without the input that tells levels of several clouds apart. Returns
    `text`. */
 const char *pnet_level_written(const struct pnet_level_info *l, char text[96]);

@@ -22,9 +22,22 @@ struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_coun
     return k;
 }
 
+/* A batch with more rows is refused when its geometry is built. */
+static enum pnet_status check_rows(
+    const struct pnet_plan *p, const struct pnet_counts *c, struct pnet_error *e)
+{
+    for (int l = 0; l < p->level_count; l++)
+        if (c->rows[l] > PNET_MAX_ROWS)
+            return pnet_error_set(e, PNET_BAD_DATA, "level '%s' has %lld rows: at most %d",
+                p->levels[l].name, (long long)c->rows[l], PNET_MAX_ROWS);
+    return PNET_OK;
+}
+
 enum pnet_status pnet_peak_plan(const struct pnet_bound *b, const struct pnet_counts *c, int slots,
     size_t extra, size_t limit, struct pnet_layout *l, struct pnet_peak *k, struct pnet_error *e)
 {
+    enum pnet_status rows = check_rows(b->plan, c, e);
+    if (rows) return rows;
     for (int concurrent = b->device != PNET_CPU; concurrent >= 0; concurrent--) {
         enum pnet_status st = pnet_layout_make(b, c, concurrent, l, e);
         if (st) return st;

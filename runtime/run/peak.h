@@ -21,7 +21,8 @@ struct pnet_peak pnet_peak_of(const struct pnet_bound *b, const struct pnet_coun
     const struct pnet_layout *l, int slots, size_t extra);
 
 /* Computes the layout that a runner with `limit` bytes of memory uses, and its peak. Steps are concurrent, or in sequence
-   if memory does not suffice for that. limit 0: no limit. The caller frees the layout. */
+   if memory does not suffice for that. limit 0: no limit. The caller frees the layout. PNET_BAD_DATA: a level has more than
+   PNET_MAX_ROWS rows. */
 enum pnet_status pnet_peak_plan(const struct pnet_bound *b, const struct pnet_counts *c, int slots,
     size_t extra, size_t limit, struct pnet_layout *l, struct pnet_peak *k, struct pnet_error *e);
 

@@ -13,17 +13,6 @@ struct shape {
     int64_t own; /* rows of the tensor */
 };
 
-/* Generated points belong to a row of another level, in its order. Returns that level, and how many each row has (where it has
-   rows); of other levels the level itself, and 1. */
-static int root_of(const struct pnet_plan *p, int level, int64_t *each)
-{
-    *each = 1;
-    for (; p->levels[level].kind == PNET_GEO_POINTS; level = p->levels[level].from)
-        if (*each <= INT32_MAX)
-            *each *= p->levels[level].count; /* without rows it may be any number */
-    return level;
-}
-
 /* Returns the level whose order the rows of the result have. */
 static int result_input(const struct pnet_plan *p)
 {
@@ -64,7 +53,8 @@ static struct shape shape_of(const struct pnet_runner *s, int slot, int tensor, 
     struct shape h = {.own = rows_of(s, slot, t->level),
         .place = {.rows = rows_of(s, slot, level), .width = t->width, .each = 1}};
     if (t->level == s->plan->scalar_level) return h;
-    int root = root_of(s->plan, level, &h.place.each);
+    /* generated points belong to a row of the root, in its order */
+    int root = pnet_level_root(s->plan->levels, level, -1, &h.place.each);
     h.place.index = pnet_slot_order(s->slots[slot], root);
     if (level != t->level) h.from = result_parent(s, s->slots[slot], level, t->level);
     return h;

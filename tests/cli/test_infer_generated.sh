@@ -29,6 +29,35 @@ done
 printf 'pnet_dataset: 1\ntask: completion\ntrain: [{partial: p*.txt, full: f*.txt}]\n' >"$work/set/dataset.yaml"
 printf 'data: set\nsteps: 3\nbatch_size: 2\nlr: 0.01\neval_every: 0\n' >"$work/run.yaml"
 run 0 train "$work/two.pnet" --config "$work/run.yaml" -o "$work/run" -q -j 1
+# One point for each row of a level: as many points as the cloud has, in its order.
+cat >"$work/one.pnet" <<'END_MODEL'
+pnet 1
+input partial { xyz : position }
+input full { xyz : position }
+net one(p: cloud) { return p.xyz -> scale(2) -> expand(to=points(points(p, 1), 1)) }
+net back(p: cloud) {
+  return p.xyz -> scale(-1) -> expand(to=points(p, 1)) -> pool(sum, to=level(p)) -> expand(to=points(p, 1))
+}
+y = one(partial)
+z = back(partial)
+loss l = chamfer(y -> linear(3), full.xyz)
+loss k = chamfer(z -> linear(3), full.xyz)
+END_MODEL
+run 0 train "$work/one.pnet" --config "$work/run.yaml" -o "$work/ones" -q -j 1
+for net in one back; do
+    run 0 infer "$work/one.pnet" --net $net --weights "$work/ones" --input "$work/set/p1.txt" -o "$work/$net.xyz"
+done
+check "twice each point, in its order" awk 'NR == FNR { for (k = 1; k < 4; k++) p[FNR, k] = $k; n = FNR; next }
+    { for (k = 1; k < 4; k++) if (($k - 2 * p[FNR, k]) ^ 2 > 1e-10) exit 1 } END { exit FNR != n }' \
+    "$work/set/p1.txt" "$work/one.xyz"
+check "minus each point, in its order" awk 'NR == FNR { for (k = 1; k < 4; k++) p[FNR, k] = $k; n = FNR; next }
+    { for (k = 1; k < 4; k++) if (($k + p[FNR, k]) ^ 2 > 1e-10) exit 1 } END { exit FNR != n }' \
+    "$work/set/p1.txt" "$work/back.xyz"
+run 0 train models/pcn.pnet --config "$work/run.yaml" -o "$work/fold" -q -j 1 --set coarse=8 --set fold=1
+# More rows than an index counts: an error of the batch, before any memory is taken.
+sed 's/points(points(p, 1), 1)/points(points(p, 16777216), 2)/' "$work/one.pnet" >"$work/many.pnet"
+run 4 train "$work/many.pnet" --config "$work/run.yaml" -o "$work/many" -q -j 1
+says "rows in this batch: at most 2147483647"
 cloud=$work/set/p1.txt
 infer() { # exit code, options
     local want=$1

@@ -246,6 +246,21 @@ loss ce = cross_entropy(y, cloud.label)
 END
 run 5 plan "$work/deep.pnet" --points 2147483647 --train
 says "the batch needs more than an exabyte of memory"
+# a level with more rows than an index counts: refused, as a batch is
+cat >"$work/many.pnet" <<'END'
+pnet 1
+input cloud { xyz : position }
+net many(p: cloud) {
+  D = points(points(p, 65536), 32767)
+  return p.xyz -> expand(to=points(p, 65536)) -> pool(max, to=level(p)) -> expand(to=D) -> pool(max, to=sample)
+}
+y = many(cloud)
+END
+run 0 plan "$work/many.pnet" --points 1
+for points in 2 2147483647; do
+    run 4 plan "$work/many.pnet" --points $points
+    says "has $([ $points = 2 ] && echo 4294836224 || echo 140737488289792) rows: at most 2147483647"
+done
 run 2 check $model --infer --train
 says "--infer or --train, not both"
 finish
