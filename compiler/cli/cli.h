@@ -151,7 +151,8 @@ struct pnet_compilation *pnet_cli_compile_model(const char *path,
 
 bool pnet_cli_use_colour(FILE *f);
 
-/* SIGINT, SIGTERM and, unless it is ignored, SIGHUP set a flag; a second SIGINT or SIGTERM ends the process at once. */
+/* SIGINT, SIGTERM and, unless it is ignored, SIGHUP set a flag; a second SIGINT or SIGTERM ends the process at once. Called
+   where an end at once would lose something: before that, a signal ends the process as by default. */
 void pnet_cli_catch_interrupts(void);
 bool pnet_cli_interrupted(void);
 /* Returns the exit code of a command that was interrupted: 128 + the number of the signal. */

@@ -185,7 +185,7 @@ int pnet_command_eval(int argc, char **argv)
         !(code = pnet_cli_run_open(&run, &r, model, PNET_FOR_EVAL, &setting))) {
         struct pnet_evaluation v = {0};
         size_t peak = 0;
-        pnet_cli_catch_interrupts();
+        if (each) pnet_cli_catch_interrupts(); /* to remove an incomplete file */
         if (evaluate_into(each, &run, &w, split, &v, &peak, &e)) {
             code = pnet_cli_complain(&e);
         } else if (r.model.json) {
@@ -361,7 +361,6 @@ int pnet_command_compare(int argc, char **argv)
         (code = pnet_cli_check_autotune(&k.r)))
         return code;
     k.r.model.mode = k.r.model.degrade = NULL; /* the comparison uses all modes */
-    pnet_cli_catch_interrupts();
     pnet_cli_ignore_closed_pipes();
     char *command = pnet_command_text("compare", argc, argv);
     if (!command) return pnet_cli_out_of_memory();

@@ -42,7 +42,6 @@ int pnet_command_train(int argc, char **argv)
         return code;
     }
     struct pnet_train_result result = {0};
-    pnet_cli_catch_interrupts();
     pnet_cli_ignore_closed_pipes();
     enum pnet_status st = pnet_cli_run_train(&run, folder, resume, &result, &e);
     if (!st && r.model.json)

@@ -443,6 +443,7 @@ enum pnet_status pnet_cli_run_train(const struct run *run, const char *folder, b
         .autotune_all = o->autotune_all,
         .autotune_seconds = o->autotune.value,
         .open_weights = open_start,
+        .begun = pnet_cli_catch_interrupts,
         .stop = pnet_cli_interrupted,
         .progress = show,
         .warn = warn,

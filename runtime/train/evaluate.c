@@ -33,7 +33,7 @@ static enum pnet_status run_epoch(struct pnet_runner *s, struct pnet_pipeline *p
 {
     for (int64_t batch = 1;; batch++) {
         struct pnet_ready r;
-        enum pnet_status st = pnet_pipeline_next(p, &r, e);
+        enum pnet_status st = pnet_pipeline_next(p, NULL, &r, e);
         if (st) return st;
         if (r.slot < 0) return PNET_OK;
         double begin = pnet_seconds();

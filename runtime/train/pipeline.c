@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { SLOTS = 2 };
 
@@ -82,22 +83,41 @@ enum pnet_status pnet_pipeline_start(struct pnet_runner *s, struct pnet_loader *
     return PNET_OK;
 }
 
+/* Waits for a change, a tenth of a second at most. */
+static void wait_shortly(struct pnet_pipeline *p)
+{
+    enum { TENTH_NS = 100000000, SECOND_NS = 1000000000 };
+    struct timespec until;
+    timespec_get(&until, TIME_UTC);
+    until.tv_nsec += TENTH_NS;
+    if (until.tv_nsec >= SECOND_NS) {
+        until.tv_sec++;
+        until.tv_nsec -= SECOND_NS;
+    }
+    pthread_cond_timedwait(&p->changed, &p->lock, &until);
+}
+
 enum pnet_status pnet_pipeline_next(
-    struct pnet_pipeline *p, struct pnet_ready *r, struct pnet_error *e)
+    struct pnet_pipeline *p, bool (*stop)(void), struct pnet_ready *r, struct pnet_error *e)
 {
     pthread_mutex_lock(&p->lock);
     if (p->taken >= 0) {
         p->full[p->taken] = false;
+        p->taken = -1;
         pthread_cond_broadcast(&p->changed);
     }
     int slot = p->next;
-    while (!p->full[slot]) pthread_cond_wait(&p->changed, &p->lock);
+    while (!p->full[slot] && stop && !stop()) wait_shortly(p);
+    while (!p->full[slot] && !stop) pthread_cond_wait(&p->changed, &p->lock);
+    if (!p->full[slot]) {
+        pthread_mutex_unlock(&p->lock);
+        return pnet_error_set(e, PNET_INTERRUPTED, "interrupted");
+    }
     enum pnet_status st = p->status[slot];
     *r = p->ready[slot];
     if (st) {
         *e = p->error[slot]; /* the slot stays full: the thread has ended, and the error comes again
                               */
-        p->taken = -1;
     } else {
         p->taken = slot;
         p->next = (slot + 1) % SLOTS;

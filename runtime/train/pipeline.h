@@ -20,9 +20,9 @@ struct pnet_pipeline;
 enum pnet_status pnet_pipeline_start(
     struct pnet_runner *s, struct pnet_loader *l, struct pnet_pipeline **p, struct pnet_error *e);
 /* Waits for the next batch, and hands the previous slot back. An error of loading or geometry is returned in place of its
-   batch. */
+   batch. `stop`, or NULL, is asked some ten times a second while it waits; true: PNET_INTERRUPTED. */
 enum pnet_status pnet_pipeline_next(
-    struct pnet_pipeline *p, struct pnet_ready *r, struct pnet_error *e);
+    struct pnet_pipeline *p, bool (*stop)(void), struct pnet_ready *r, struct pnet_error *e);
 /* Ends the thread and drops the batches it has prepared. To continue, call pnet_loader_start with the position after the last
    batch taken. */
 void pnet_pipeline_stop(struct pnet_pipeline *p);

@@ -45,6 +45,7 @@ struct trainer {
     int64_t validated; /* step of the last validation */
     double seconds;    /* of training before this process */
     bool kept;         /* last/ exists */
+    bool began;        /* the first batch of this process is there */
     struct pnet_run_folder folder;
     float *rates; /* [param_count] factors of the learning rate; NULL: all 1 */
     struct pnet_held held;
@@ -393,10 +394,12 @@ static void stop_pipeline(struct trainer *t)
     t->pipeline = NULL;
 }
 
-static enum pnet_status next_batch(struct trainer *t, struct pnet_ready *r, struct pnet_error *e)
+/* `first`: of a step. The others cannot be left out, as the first one has changed the statistics of norms. */
+static enum pnet_status next_batch(
+    struct trainer *t, bool first, struct pnet_ready *r, struct pnet_error *e)
 {
     for (int ends = 0;;) {
-        enum pnet_status st = pnet_pipeline_next(t->pipeline, r, e);
+        enum pnet_status st = pnet_pipeline_next(t->pipeline, first ? t->o->stop : NULL, r, e);
         if (st) return st;
         if (r->slot >= 0) break;
         if (++ends == 2)
@@ -405,6 +408,8 @@ static enum pnet_status next_batch(struct trainer *t, struct pnet_ready *r, stru
     }
     t->epoch = r->epoch;
     t->batch = r->batch + 1;
+    if (t->o->begun && !t->began) t->o->begun();
+    t->began = true;
     return PNET_OK;
 }
 
@@ -445,7 +450,7 @@ static enum pnet_status run_batch(
     int accumulate = t->o->config->accumulate;
     struct pnet_ready r;
     enum pnet_status st;
-    if ((st = pnet_runner_wait(t->runner, e)) || (st = next_batch(t, &r, e))) return st;
+    if ((st = pnet_runner_wait(t->runner, e)) || (st = next_batch(t, micro == 0, &r, e))) return st;
     t->slot = r.slot;
     st = pnet_runner_forward(t->runner, r.slot, true, (uint32_t)(t->step * accumulate + micro), e);
     if (st) return st;
@@ -610,7 +615,9 @@ static enum pnet_status run(struct trainer *t, struct pnet_error *e)
     enum pnet_status st = finish_step(t, true, e);
     while (!st && t->step < t->steps) {
         st = logged_step(t, begin, e);
-        if (!st) st = finish_step(t, false, e);
+        if (!st ||
+            st == PNET_INTERRUPTED) /* while it waited for its batch: after the step before */
+            st = finish_step(t, !t->result->steps, e);
     }
     /* without validation the last weights count as the best */
     return st || t->val_loader ? st : save(t, "best", NULL, e);

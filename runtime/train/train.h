@@ -46,8 +46,11 @@ struct pnet_train_options {
     /* Opens the file that config->weights names; it stays open until the training is over. Not called when a run resumes. */
     enum pnet_status (*open_weights)(
         void *context, const struct pnet_safetensors **file, struct pnet_error *e);
-    bool (*stop)(
-        void); /* called after each step; true: save and end with PNET_INTERRUPTED; or NULL */
+    void (*begun)(void); /* called once, when the first batch is there: before that, nothing is lost
+                            if the process ends; or NULL */
+    /* Called after each step, while a step waits for its batch, and from batch to batch of a validation; true: save and end
+       with PNET_INTERRUPTED; or NULL. The end waits for the batch that is being prepared, the checkpoint does not. */
+    bool (*stop)(void);
     void (*progress)(void *context, const struct pnet_train_progress *p); /* or NULL */
     void (*warn)(void *context, const char *text);                        /* or NULL */
     void (*note)(void *context, const char *text); /* notices, of several lines; or NULL */

@@ -249,6 +249,68 @@ ended 129 HUP
 ended 129 HUP HUP
 ended 143 TERM
 ended 130 INT
+
+# While a step waits for its batch, here from a pipe that nobody writes: saved at once; the training ends with the batch, or with
+# the second signal.
+mkdir "$work/slow"
+cloud() { # POINTS
+    awk -v n="$1" 'BEGIN { srand(3); for (i = 0; i < n; i++) print rand(), rand(), rand(), int(3 * rand()) }'
+}
+cloud 300 >"$work/slow/a.txt"
+printf 'pnet_dataset: 1\ntask: segmentation\nclasses: [a, b, c]\nlabel_field: c3\ntrain: [a.txt]\n' >"$work/slow/dataset.yaml"
+printf 'data: slow\nsteps: 1000000\nbatch_size: 1\ncache: 0\nworkers: 1\nsave_every: 0\neval_every: 0\n' >"$work/slow.yaml"
+cat >"$work/slow.pnet" <<'END'
+pnet 1
+param n = 4
+input cloud { xyz : position  label : class[3] per point }
+net slow(p: cloud) { return p.xyz -> conv(4, kernel=3, knn=n) -> linear(3) }
+y = slow(cloud)
+loss l = cross_entropy(y, cloud.label)
+END
+for second in TERM INT; do
+    rm -rf "$work/waits"
+    "$pnetc" train "$work/slow.pnet" --config "$work/slow.yaml" -o "$work/waits" -q -j 1 2>"$err" </dev/null &
+    pid=$!
+    started "$work/waits"
+    mkfifo "$work/slow/pipe"
+    cp "$work/slow/a.txt" "$work/slow/kept"
+    mv "$work/slow/pipe" "$work/slow/a.txt"
+    steps=-1
+    while [ $steps != "$(wc -l <"$work/waits/metrics.jsonl")" ]; do # until no step follows
+        steps=$(wc -l <"$work/waits/metrics.jsonl")
+        nap 300
+    done
+    check "no checkpoint yet" test ! -e "$work/waits/last"
+    kill -TERM $pid
+    for ((k = 0; k < 100; k++)); do
+        [ -s "$work/waits/last/state.json" ] && break
+        nap 100
+    done
+    check "saved while it waits" grep -q "\"step\":$steps[,}]" "$work/waits/last/state.json"
+    check "it waits" kill -0 $pid
+    code=0
+    kill -$second $pid
+    wait $pid || code=$?
+    check "exit code $code of the second signal, $second" test $code = $([ $second = TERM ] && echo 143 || echo 130)
+    mv "$work/slow/kept" "$work/slow/a.txt"
+    run 0 train "$work/slow.pnet" --config "$work/slow.yaml" -o "$work/waits" -q -j 1 --resume --steps $((steps + 1))
+done
+# Before the first batch there is nothing to save: the first signal ends the training, and not its batch.
+cloud 60000 >"$work/slow/a.txt"
+for signal in TERM INT; do
+    rm -rf "$work/first"
+    (
+        trap - INT
+        exec "$pnetc" train "$work/slow.pnet" --config "$work/slow.yaml" -o "$work/first" -q -j 1 --set n=1024
+    ) 2>"$err" </dev/null &
+    pid=$!
+    code=0
+    while [ ! -e "$work/first/metrics.jsonl" ] && kill -0 $pid 2>/dev/null; do nap 5; done
+    kill -$signal $pid
+    wait $pid || code=$?
+    check "exit code $code of $signal" test $code = $([ $signal = TERM ] && echo 143 || echo 130)
+    check "no step was made" test ! -s "$work/first/metrics.jsonl"
+done
 nohup "$pnetc" train $model --config "$work/long.yaml" -o "$work/nohup" -q -j 1 2>"$err" >/dev/null </dev/null &
 pid=$!
 started "$work/nohup"
