@@ -393,8 +393,8 @@ const struct pnet_op pnet_op_conv = {
            "radius` around the centre; `radius` and `kernel` are independent.\n\n"
            "`to=` is a coarser or a finer level of the same cloud; a convolution to a finer level "
            "uses the transposed triplets of the convolution to the coarser one. With `kernel=1` "
-           "and neither `radius` nor `to`, the layer multiplies each point by one matrix, without "
-           "neighbours.\n\n"
+           "on one level, and neither `radius` nor `knn`, the layer multiplies each point by one "
+           "matrix, without neighbours.\n\n"
            "PointCNN++: Performant Convolution on Native Points, 2025.",
     .args =
         {

@@ -74,9 +74,11 @@ const struct pnet_op pnet_op_cross_entropy = {
     .class_ = PNET_LOSS,
     .summary = "Cross entropy of the softmax of scores with labels",
     .doc = "The mean of `-log softmax(x)[label]` over the labelled points, weighted by the label's "
-           "class: `sum of w[label] * nll / sum of w[label]`. With `smoothing` s the target is `1 "
-           "- s` for the label plus `s / classes` for every class. The label -1 is ignored; if all "
-           "labels are ignored, the loss is 0.\n\n"
+           "class: `sum of w[label] nll[label] / sum of w[label]`, with `nll = -log softmax(x)`. "
+           "With `smoothing` s the target `t` is `1 - s` for the label plus `s / classes` for "
+           "every class, and each class counts with its own weight, as in PyTorch: `sum over "
+           "points and classes of t[c] w[c] nll[c] / sum of w[label]`. The label -1 is ignored; if "
+           "all labels are ignored, the loss is 0.\n\n"
            "The loss is computed on the points of the labels. If `x` lies on a coarser level, each "
            "point gets the scores of the point that represents its cell.",
     .args =

@@ -60,8 +60,10 @@ const struct pnet_op pnet_op_drop_path = {
            "`1 - p`; with `each=sample` all points of a sample together. So of "
            "`x + (x -> .. -> drop_path(0.1))` a point, or a sample, leaves out the branch. In "
            "inference the layer does nothing. Draws are numbered by step, layer, sample in the "
-           "batch and point in the sample, so forward, backward and all devices draw the same, and "
-           "what a sample draws does not depend on the points of other samples.\n\n"
+           "batch and row in the sample, so forward, backward and all devices draw the same. What "
+           "a point draws does not depend on other samples, but for the points of a cloud that no "
+           "grid is sampled from, and chunks of them: the order of their rows depends on the whole "
+           "batch.\n\n"
            "Huang, Sun, Liu, Sedra, Weinberger, Deep Networks with Stochastic Depth, 2016.",
     .args =
         {

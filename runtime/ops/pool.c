@@ -180,7 +180,8 @@ const struct pnet_op pnet_op_pool = {
     .class_ = PNET_LAYER,
     .summary = "Mean, maximum or sum of the points of each coarser cell, or of each sample",
     .doc = "`to=` is a coarser level of the same cloud, or `sample` for one row a sample. A point "
-           "belongs to the cell that it lies in. The result of an empty cell or sample is 0; among "
+           "belongs to the cell that it lies in; below a grid of chunks, to the cell of its "
+           "chunk's point. The result of an empty cell or sample is 0; among "
            "equal maxima the lowest row gets the gradient. Pooling to the level of `x` changes "
            "nothing.\n\n"
            "Labels can be pooled too: the result is the most frequent label of the cell, the "

@@ -48,7 +48,9 @@ const struct pnet_op pnet_op_split = {
     .summary = "Cuts a row into rows of generated points",
     .doc =
         "With `C = points(level, n)` a row of `n * c` channels becomes `n` rows of `c` channels: "
-        "row `r` of them has the channels from `r * c` on. The memory stays the same.",
+        "row `r` of them has the channels from `r * c` on. Where nothing else reads `x`, nothing "
+        "is "
+        "copied.",
     .args =
         {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features"},

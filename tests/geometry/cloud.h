@@ -64,6 +64,31 @@ static inline struct cloud *cloud_of(
     return c;
 }
 
+/* Centres of voxels, ((float)index + 0.5f) * ((float)base * (float)factor) with each result rounded to float32, on an axis: from
+   numpy 1.26. Each differs from its neighbour in float32 that another rounding would give: of base * factor in float64, or of
+   all in float64. */
+static const struct voxel_centre {
+    float base;
+    int32_t factor, index;
+    float centre, wrong;
+} voxel_centres[] = {
+    {0.07F, 3, 3, 0x1.7851ecp-1F, 0x1.7851eap-1F}, /* (float)(0.07 * 3) is smaller */
+    {0.07F, 3, 4, 0x1.e3d70cp-1F, 0x1.e3d70ap-1F},
+    {0.05F, 1, 4, 0x1.cccccep-3F, 0x1.ccccccp-3F}, /* (float)(4.5 * 0.05) is smaller */
+    {0.1F, 3, -6, -0x1.a66668p+0F, -0x1.a66666p+0F},
+    {0.05F, 3, 100, 0x1.e26668p+3F, 0x1.e26666p+3F},
+};
+enum { VOXEL_CENTRES = sizeof voxel_centres / sizeof *voxel_centres };
+
+/* Two points, on the centre of the voxel and beside it by one step of float32. `first`: the one on the centre is the first. */
+static inline void voxel_centre_points(const struct voxel_centre *v, bool first, float xyz[6])
+{
+    for (int row = 0; row < 2; row++) {
+        xyz[3 * row] = (row == 0) == first ? v->centre : v->wrong;
+        xyz[3 * row + 1] = xyz[3 * row + 2] = v->centre;
+    }
+}
+
 /* The rows of `from` that `row` lists, in that order; splits are those of the result. */
 static inline struct cloud *cloud_pick(
     const struct cloud *from, const int32_t *row, const int64_t *splits, struct pnet_grid grid)

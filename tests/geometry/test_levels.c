@@ -191,6 +191,29 @@ static void check_sample(void)
     cloud_free(none);
 }
 
+/* The nearest point to a centre is the one that lies there, whichever comes first. */
+static void check_centres(void)
+{
+    for (int n = 0; n < 2 * VOXEL_CENTRES; n++) {
+        const struct voxel_centre *v = &voxel_centres[n / 2];
+        float xyz[6];
+        int64_t splits[2] = {0, 2}, coarse[2];
+        int32_t keep[2] = {-1, -1}, parent[2], voxel[3];
+        struct pnet_grid grid = grid_of(v->base, v->factor);
+        voxel_centre_points(v, n % 2 == 0, xyz);
+        struct cloud *c = cloud_of(1, splits, xyz, grid);
+        void *work = memory(pnet_cpu_sample_work(2, false));
+        pnet_ref_voxel(xyz, grid, voxel);
+        CHECK(voxel[0] == v->index && voxel[1] == v->index);
+        CHECK(pnet_cpu_sample(&c->level, grid, false, keep, parent, coarse, work) == 1);
+        CHECKF(keep[0] == n % 2, "cells of %g times %d, voxel %d: row %d", (double)v->base,
+            (int)v->factor, (int)v->index, (int)keep[0]);
+        check_sample_of(c, grid, false);
+        free(work);
+        cloud_free(c);
+    }
+}
+
 /* Voxels that reach over the parts that are numbered side by side. */
 static void check_large_sample(void)
 {
@@ -331,6 +354,7 @@ int main(void)
     check_order();
     check_order_around_zero();
     check_sample();
+    check_centres();
     check_large_sample();
     check_chunks();
     check_nearest();

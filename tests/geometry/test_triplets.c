@@ -188,6 +188,27 @@ static void check_voxel_property(int32_t kernel)
     free(parent);
 }
 
+/* Where centres are those of voxels, a cube of next to no size holds what lies on them, bit for bit. */
+static void check_centres(void)
+{
+    const struct pnet_neighbourhood nb = {
+        .kernel = 3, .radius = 1e-9F, .shape = PNET_CUBE, .degrade = PNET_CENTRE};
+    for (int n = 0; n < 2 * VOXEL_CENTRES; n++) {
+        const struct voxel_centre *v = &voxel_centres[n / 2];
+        float xyz[6];
+        const int64_t splits[2] = {0, 2};
+        voxel_centre_points(v, n % 2 == 0, xyz);
+        struct cloud *c = cloud_of(1, splits, xyz, grid_of(v->base, v->factor));
+        struct set s = set_make(&c->level, &c->level, &nb, NULL);
+        CHECKF(s.t.count == 2 && s.start[1] == 1 && s.other[0] == n % 2 && s.other[1] == n % 2 &&
+                   s.cell[0] == 13,
+            "cells of %g times %d, voxel %d: %d triplets", (double)v->base, (int)v->factor,
+            (int)v->index, (int)s.t.count);
+        set_free(&s);
+        cloud_free(c);
+    }
+}
+
 /* Shuffled points make the shuffled set: i and j go through the permutation, k stays. */
 static void check_permutation(void)
 {
@@ -236,6 +257,7 @@ int main(void)
     check_voxel_property(1);
     check_voxel_property(3);
     check_voxel_property(5);
+    check_centres();
     check_permutation();
     check_pointwise();
     return check_end();

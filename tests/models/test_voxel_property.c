@@ -24,6 +24,17 @@ static const char model[] =
     "y = small(cloud)\n"
     "loss ce = cross_entropy(y, cloud.label)\n";
 
+/* One level alone. */
+static const char single[] =
+    "pnet 1\n"
+    "input cloud { xyz : position  rgb : feature[3]  label : class[12] per point }\n"
+    "net small(p: cloud) {\n"
+    "  a = p.rgb -> pool(mean, to=grid(p, 50cm)) -> conv(8, kernel=5, shape=cube) -> bn -> relu\n"
+    "  return a -> conv(8, kernel=3, shape=cube) -> conv(12, kernel=7, shape=cube, bias=yes)\n"
+    "}\n"
+    "y = small(cloud)\n"
+    "loss ce = cross_entropy(y, cloud.label)\n";
+
 struct result {
     float *rows;
     int64_t count;
@@ -102,10 +113,10 @@ static bool varied(const struct result *r)
     return false;
 }
 
-/* Points at the centres of random voxels of the fine grid. Where a coarse voxel holds any, its
+/* Points at the centres of random voxels of the fine grid. `firsts`: where a coarse voxel holds any, its
    first child is there: of those equally near its centre that one is kept, which is also where a
    coarse voxel looks from. So points of either level are whole cells of it apart. */
-static struct cloud on_centres(int32_t edge, int share, uint64_t seed)
+static struct cloud on_centres(int32_t edge, int share, bool firsts, uint64_t seed)
 {
     int32_t volume = edge * edge * edge;
     bool *full = must(calloc((size_t)volume, 1));
@@ -113,7 +124,7 @@ static struct cloud on_centres(int32_t edge, int share, uint64_t seed)
     for (int32_t v = 0; v < volume; v++) {
         if (cloud_unit(seed, (uint64_t)v) * 100 >= (float)share) continue;
         int32_t x = v / (edge * edge), y = v / edge % edge, z = v % edge;
-        for (int32_t s = 1; s <= 2; s++)
+        for (int32_t s = 1; s <= 1 + firsts; s++)
             full[((x - x % s) * edge + y - y % s) * edge + z - z % s] = true;
     }
     c.n = 0;
@@ -133,7 +144,7 @@ static void test_modes(void)
     struct pnet_compilation *c[2];
     for (int voxel = 0; voxel < 2; voxel++) c[voxel] = compile(centred, voxel ? PNET_VOXEL : 0);
     for (int share = 1; share <= 31; share += 6) {
-        struct cloud cloud = on_centres(16, share, (uint64_t)share);
+        struct cloud cloud = on_centres(16, share, true, (uint64_t)share);
         struct result native = infer(pnet_compilation_plan(c[0]), &cloud, 1);
         struct result voxel = infer(pnet_compilation_plan(c[1]), &cloud, 1);
         CHECK(native.count == cloud.n && voxel.count == cloud.n && varied(&native));
@@ -153,6 +164,31 @@ static void test_modes(void)
     cloud_free(&off);
     pnet_compilation_free(c[0]);
     pnet_compilation_free(c[1]);
+}
+
+/* On one level the modes give the same bits wherever voxels are full; between levels they do not, even there. */
+static void test_one_level(void)
+{
+    for (int levels = 1; levels <= 2; levels++)
+        for (int share = 5; share <= 65; share += 30) {
+            struct cloud cloud = on_centres(16, share, false, (uint64_t)share);
+            struct result r[2];
+            for (int voxel = 0; voxel < 2; voxel++) {
+                struct pnet_compilation *c =
+                    compile(levels == 1 ? single : centred, voxel ? PNET_VOXEL : 0);
+                r[voxel] = infer(pnet_compilation_plan(c), &cloud, 1);
+                pnet_compilation_free(c);
+            }
+            CHECK(r[0].count == cloud.n && r[1].count == cloud.n && varied(&r[0]));
+            double d = difference(&r[0], r[1].rows);
+            CHECKF(levels == 1 ? memcmp(r[0].rows, r[1].rows,
+                                     (size_t)(r[0].count * r[0].width) * sizeof(float)) == 0
+                               : d > 1e-3,
+                "%d levels, %d of 100 voxels: %g", levels, share, d);
+            free(r[0].rows);
+            free(r[1].rows);
+            cloud_free(&cloud);
+        }
 }
 
 /* Samples know nothing of each other: a batch gives the rows of its samples by themselves. */
@@ -251,6 +287,7 @@ static void test_translation(unsigned degrade)
 int main(void)
 {
     test_modes();
+    test_one_level();
     for (int voxel = 0; voxel < 2; voxel++) {
         unsigned degrade = voxel ? PNET_VOXEL : 0;
         test_splitting(degrade);
