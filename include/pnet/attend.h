@@ -55,7 +55,8 @@ PNET_API enum pnet_status pnet_attend_workspace(const struct pnet_buckets *bucke
     int32_t heads, int32_t channels, size_t *bytes, struct pnet_error *e);
 /* qkv [rows, 3 C] has queries, keys, values side by side, each by heads; result [rows, C]: each point's mean of the values of its
    scope, weighted by the softmax of scale q.k. Backward: `out` is the forward's result, `gradient` is [rows, C], and the result
-   [rows, 3 C]. Arrays as for maps; log_sum is float32. The same bits for any number of threads, and for rows in any order. */
+   [rows, 3 C]. Arrays as for maps; log_sum is float32. The same bits for any number of threads; for rows in another order as
+   `cell` of pnet_points_options says. */
 PNET_API enum pnet_status pnet_attend_forward(const struct pnet_buckets *buckets,
     const struct pnet_array *qkv, const struct pnet_attend_options *o,
     const struct pnet_array_out *result, struct pnet_error *e);

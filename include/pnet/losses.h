@@ -60,9 +60,9 @@ struct pnet_loss_run {
     const float *factor; /* backward: the gradient is multiplied by this number; NULL: by 1 */
     void *stream;        /* GPU: as in pnet_voxel_options */
 };
-/* Sets *loss. `r` may be NULL. The bits of a model, for any number of threads and rows in any order. Of points on a GPU, `loss`,
-   `kept`, `factor`, the workspace and gradients are memory of that GPU, aligned to 16 bytes (`loss`, `factor`: to 4); a call that
-   gets a workspace takes no memory and waits for nothing. */
+/* Sets *loss. `r` may be NULL. The bits of a model, for any number of threads; for rows in another order as
+   `cell` of pnet_points_options says. Of points on a GPU, `loss`, `kept`, `factor`, the workspace and gradients are memory of
+   that GPU, aligned to 16 bytes (`loss`, `factor`: to 4); a call that gets a workspace takes no memory and waits for nothing. */
 PNET_API enum pnet_status pnet_loss_forward(const struct pnet_points *x,
     const struct pnet_points *y, const struct pnet_loss_options *o, const struct pnet_loss_run *r,
     float *loss, struct pnet_error *e);

@@ -54,9 +54,10 @@ struct pnet_map_run {
 PNET_API enum pnet_status pnet_map_workspace(const struct pnet_map *map, int backward,
     int32_t channels, size_t *bytes, struct pnet_error *e);
 /* From features of the input [rows in, channels] to those of the output, and from gradients of the output to those of the input:
-   PNET_DTYPE_F32, contiguous, not overlapping. `o` may be NULL, but for MAX backward. The same bits for any number of threads;
-   forward the bits of a model, for rows in any order. On a GPU both may also be PNET_DTYPE_BF16, or PNET_DTYPE_F16; they are
-   aligned to 16 bytes, and a call that gets a workspace, or needs none, takes no memory and waits for nothing.
+   PNET_DTYPE_F32, contiguous, not overlapping. `o` may be NULL, but for MAX backward. The same bits for any number of threads,
+   forward those of a model; for rows in another order as `cell` of pnet_points_options says. On a GPU both may also be
+   PNET_DTYPE_BF16, or PNET_DTYPE_F16; they are aligned to 16 bytes, and a call that gets a workspace, or needs none, takes no
+   memory and waits for nothing.
    PNET_USAGE: a type, a shape, or too small a workspace. */
 PNET_API enum pnet_status pnet_map_forward(const struct pnet_map *map,
     const struct pnet_array *features, const struct pnet_map_run *o,

@@ -30,7 +30,10 @@ struct pnet_points_options {
     int32_t batches;
     /* Inside, points lie along a curve, which decides between equals (nearest points), and the order in which sums are formed.
        Metres: along the grid with these cells, as in a model whose finest grid they are; points of one cell are in the order of
-       the caller's rows. 0: as in a model without grids, along cells of 2^-19 of the largest coordinate. */
+       the caller's rows. 0: as in a model without grids, along cells of 2^-19 of the largest coordinate. So rows in another order
+       give the same numbers where no two points of a sample share such a cell, or where those that do follow each other as
+       before. Else sums may differ in their last bits, equally near points be chosen otherwise, and points be in other buckets
+       of attention. */
     double cell;
     const char *device; /* where points and their arrays lie: "cpu" (NULL), "cuda", "cuda:1" */
     void *stream;       /* GPU: a cudaStream_t; NULL: the default stream */

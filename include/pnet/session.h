@@ -13,7 +13,8 @@ enum pnet_optimizer_kind {
     PNET_OPTIMIZER_ADAM = 1,
     PNET_OPTIMIZER_ADAMW = 2
 };
-/* In PyTorch's definitions of torch.optim.SGD (without dampening), Adam and AdamW. */
+/* In PyTorch's definitions of torch.optim.SGD (without dampening), Adam and AdamW; but weight decay leaves out biases and norms
+   unless decay_all is set. */
 struct pnet_optimizer {
     size_t size;
     enum pnet_optimizer_kind kind;
@@ -23,7 +24,7 @@ struct pnet_optimizer {
     double weight_decay;
     int decay_all; /* weight decay also for biases and norms */
 };
-/* Fills all but `size`: momentum 0.9; betas 0.9 and 0.999, eps 1e-8; weight decay 0, of ADAMW 0.01. */
+/* Fills all but `size`: momentum 0.9, which PyTorch has as 0; betas 0.9 and 0.999, eps 1e-8; weight decay 0, of ADAMW 0.01. */
 PNET_API enum pnet_status pnet_optimizer_default(
     enum pnet_optimizer_kind kind, struct pnet_optimizer *o, struct pnet_error *e);
 

@@ -125,7 +125,8 @@ PNET_API enum pnet_status pnet_conv_workspace(const struct pnet_set *set,
 /* From the caller's arrays as they are, which are contiguous (stride 0 or their width) and PNET_DTYPE_F32. Arrays and workspace
    must not overlap. Features have rows_in rows and `in` channels, gradients of outputs rows_out and `out`, and so have the
    results. `o` may be NULL. The same arguments give the same bits for any number of threads. On the CPU results of rows do not
-   depend on the order of the rows of voxels or points; gradients of weights do for voxels, in their last bits. Infinities and NaN
+   depend on the order of the rows of voxels, but gradients of weights do, in their last bits; for points `cell` of
+   pnet_points_options says what depends on it. Infinities and NaN
    spread to the rows that read them; where groups are narrower than 16 channels (on a GPU 64), also to their neighbour groups.
    On a GPU features, results and gradients of rows may all be PNET_DTYPE_BF16, or all PNET_DTYPE_F16; arrays and workspace are
    aligned to 16 bytes. For speed, rows near each other in space should lie near each other. A call that gets a workspace takes no

@@ -66,9 +66,11 @@ class Session(Computing):
     device        "cpu", "cuda", "cuda:1"
     precision     "fp32", on a GPU also "tf32", "bf16", "fp16"; None: "fp32", or what `trained` of the model gives
     seed          0 .. 2^64 - 1, of fresh weights, dropout, and losses that draw
-    optimizer     of a "train" model: "sgd", "adam", "adamw", or a dict with such a name and settings as in PyTorch:
+    optimizer     of a "train" model: "sgd", "adam", "adamw", or a dict with such a name and settings, in PyTorch's definitions:
                   {"name": "sgd", "momentum": 0.9, "nesterov": True, "weight_decay": 1e-4}, {"name": "adam", "beta1": 0.9,
-                  "beta2": 0.999, "eps": 1e-8}; "decay_all": weight decay also for biases and norms. None: no steps
+                  "beta2": 0.999, "eps": 1e-8}; "decay_all": weight decay also for biases and norms, as PyTorch has it. Left out:
+                  momentum is 0.9, where PyTorch's is 0, nesterov and decay_all are False, betas and eps are those above, and
+                  weight_decay is 0, of "adamw" 0.01. None: no steps
     memory_limit  bytes on the device; 0: none
     arrays        "host"; or "device": arrays that calls get lie on the session's GPU, with __cuda_array_interface__, as PyTorch's
                   and CuPy's do. They are contiguous; what calls return is filled into an array `out`. Calls do not wait for the

@@ -76,6 +76,19 @@ class Steps(support.Case):
                 numpy.testing.assert_allclose(session.weight(name), weights[name], atol=2e-6, err_msg=name)
                 session.set_weight(name, weights[name].astype(numpy.float32))
 
+    def test_defaults_of_sgd(self):
+        last = []
+        for settings in "sgd", {"name": "sgd"}, {"name": "sgd", "momentum": 0.9, "nesterov": False, "weight_decay": 0}, \
+                {"name": "sgd", "momentum": 0}:
+            session = self.trained(settings)
+            for _ in range(2):
+                session.gradients()
+                session.step(0.1)
+            last.append(numpy.concatenate([session.weight(w.name).ravel() for w in session.model.weights if w.trained]))
+        numpy.testing.assert_array_equal(last[0], last[1])
+        numpy.testing.assert_array_equal(last[0], last[2])
+        self.assertGreater(abs(last[0] - last[3]).max(), 1e-4)
+
     def test_gradients_add_up(self):
         session = self.trained()
         name = session.model.weights[0].name

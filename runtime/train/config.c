@@ -362,7 +362,9 @@ static const struct key keys[] = {
     {{"epochs", "1", "passes over the training clouds"}, read_epochs},
     {{"steps", "", "optimiser steps, instead of epochs"}, read_steps},
     {{"batch_size", "1", "clouds a batch"}, read_batch_size},
-    {{"optimizer", "adamw", "sgd {momentum, nesterov}, adam or adamw {beta1, beta2, eps}"},
+    {{"optimizer", "adamw",
+         "sgd {momentum 0.9, nesterov no}, adam or adamw {beta1 0.9, beta2 0.999, eps 1e-8}; each "
+         "with {decay_all no}"},
         read_optimizer},
     {{"weight_decay", "", "adamw: decoupled (0.01), else added to the gradient (0)"},
         read_weight_decay},

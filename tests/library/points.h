@@ -121,18 +121,23 @@ static inline int32_t *points_parents(
     return x;
 }
 
-/* Puts the rows of a cloud in another order; moved[r] is the old row at r. */
-static inline void points_shuffle(struct points_cloud *c, int64_t *moved)
+/* Draws an order of rows; moved[r] is the old row at r. */
+static inline void points_draw_order(int64_t rows, int64_t *moved)
 {
-    float *xyz = sets_room((size_t)c->rows, 3 * sizeof *xyz),
-          *f = sets_room((size_t)c->rows, (size_t)c->width * sizeof *f);
-    int32_t *sample = sets_room((size_t)c->rows, sizeof *sample);
-    for (int64_t i = 0; i < c->rows; i++) moved[i] = i;
-    for (int64_t i = c->rows - 1; i > 0; i--) {
+    for (int64_t i = 0; i < rows; i++) moved[i] = i;
+    for (int64_t i = rows - 1; i > 0; i--) {
         int64_t j = sets_random((uint32_t)i + 1), old = moved[i];
         moved[i] = moved[j];
         moved[j] = old;
     }
+}
+
+/* Puts the rows of a cloud in that order. */
+static inline void points_move(struct points_cloud *c, const int64_t *moved)
+{
+    float *xyz = sets_room((size_t)c->rows, 3 * sizeof *xyz),
+          *f = sets_room((size_t)c->rows, (size_t)c->width * sizeof *f);
+    int32_t *sample = sets_room((size_t)c->rows, sizeof *sample);
     for (int64_t i = 0; i < c->rows; i++) {
         memcpy(xyz + 3 * i, c->xyz + 3 * moved[i], 3 * sizeof *xyz);
         memcpy(f + c->width * i, c->f + c->width * moved[i], (size_t)c->width * sizeof *f);
@@ -142,6 +147,37 @@ static inline void points_shuffle(struct points_cloud *c, int64_t *moved)
     c->xyz = xyz;
     c->f = f;
     c->sample = sample;
+}
+
+static inline void points_shuffle(struct points_cloud *c, int64_t *moved)
+{
+    points_draw_order(c->rows, moved);
+    points_move(c, moved);
+}
+
+static inline bool points_share_cell(
+    const struct points_cloud *c, double cell, int64_t i, int64_t j)
+{
+    bool same = c->sample[i] == c->sample[j];
+    for (int a = 0; a < 3; a++)
+        same &= floorf(c->xyz[3 * i + a] * (float)(1 / cell)) ==
+                floorf(c->xyz[3 * j + a] * (float)(1 / cell));
+    return same;
+}
+
+/* Puts the rows in another order, in which those that share a cell follow each other as before. */
+static inline void points_shuffle_cells(struct points_cloud *c, double cell, int64_t *moved)
+{
+    bool *taken = sets_room((size_t)c->rows, sizeof *taken);
+    points_draw_order(c->rows, moved);
+    for (int64_t i = 0; i < c->rows; i++) {
+        int64_t first = 0;
+        while (taken[first] || !points_share_cell(c, cell, first, moved[i])) first++;
+        taken[first] = true;
+        moved[i] = first;
+    }
+    free(taken);
+    points_move(c, moved);
 }
 
 /* The points of a cloud whose samples are not together. */

@@ -108,6 +108,20 @@ static void test_accumulation(void)
     pnet_model_free(m);
 }
 
+/* The settings that docs/formats.md names. */
+static void test_defaults(void)
+{
+    static const enum pnet_optimizer_kind kinds[] = {
+        PNET_OPTIMIZER_SGD, PNET_OPTIMIZER_ADAM, PNET_OPTIMIZER_ADAMW};
+    for (int k = 0; k < 3; k++) {
+        struct pnet_optimizer o = {.size = sizeof o, .momentum = -1, .nesterov = 1, .decay_all = 1};
+        NEED(pnet_optimizer_default(kinds[k], &o, &e));
+        CHECK(o.kind == kinds[k] && o.momentum == 0.9 && !o.nesterov && !o.decay_all);
+        CHECK(o.beta1 == 0.9 && o.beta2 == 0.999 && o.eps == 1e-8);
+        CHECK(o.weight_decay == (kinds[k] == PNET_OPTIMIZER_ADAMW ? 0.01 : 0));
+    }
+}
+
 /* A step of SGD is what its formula says, with the norm clipped; and a loop without optimiser makes the same one. */
 static void test_steps(void)
 {
@@ -284,6 +298,7 @@ int main(void)
     api_fill(&cloud, 3);
     test_gradients();
     test_accumulation();
+    test_defaults();
     test_steps();
     test_weights(NULL);
     test_weights("voxel");

@@ -105,8 +105,8 @@ static void test_loss(const struct world *w, const char *name, enum variant vari
     run_loss(&c, name, loss, gradient);
 }
 
-/* Weights of classes and smoothing together, with PyTorch 2.4.1 (label_smoothing, weight, ignore_index) in double. A weight of the
-   label alone, for every term of its point, would give 2.482321 and 2.095302 at the last two. */
+/* Weights of classes and smoothing together, with PyTorch 2.4.1 (label_smoothing, weight, ignore_index) in double. The weight of
+   the label for all terms of its point would give 2.482321 and 2.095302 at the last two. */
 static void test_smoothing(const struct world *w)
 {
     static const double weights[] = {1, 2, 0.5, 3};
