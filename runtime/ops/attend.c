@@ -180,7 +180,7 @@ const struct pnet_op pnet_op_attend = {
         "Orders: `z`, the order of the rows, which is a Morton curve; `hilbert`; both with x and y "
         "swapped (`z_trans`, `hilbert_trans`); and three hashes of the point's voxel, by which "
         "points are sorted: `xor_div`, `xor_mod`, `z_mod`. Voxels are the cells of the level, or "
-        "those of the edge `cell=`, which a level without cells needs.\n\n"
+        "those of the edge `cell=`, which a level without cells needs; `z` reads neither.\n\n"
         "`shift` moves the borders between scopes by so many buckets; with `stride` a scope takes "
         "every second, third .. bucket. At the ends of a sample scopes are smaller, unless `wrap` "
         "joins both ends of the order.\n\n"

@@ -11,7 +11,7 @@ enum { PNET_APML_P = PNET_SETS_INPUTS, PNET_APML_TAU, PNET_APML_NEXT };
 #define PNET_APML_FIRST_ARGS                                                                       \
     PNET_SETS_ARGS,                                                                                \
         [PNET_APML_P] = {"p", PNET_ARG_REAL, "0.8", 0.5, 1, NULL,                                  \
-            "weight of the nearest point, if all others lie a gap farther"},                       \
+            "weight of the nearest point, if all others lie a gap farther; not 0.5 and not 1"},    \
         [PNET_APML_TAU] = {                                                                        \
             "tau", PNET_ARG_REAL, "1e-8", 1e-30, 0.1, NULL, "similarities below it are left out"}
 #define PNET_APML_LIMIT_ARGS(most)                                                                 \

@@ -224,9 +224,37 @@ static void test_nothing(void)
     for (int i = 0; i < 3; i++) cloud_free(sides[i]);
 }
 
+/* A query on the centre of a voxel has a weight of 1 there, as far as float32 holds its place: exactly where cells are a power
+   of two, else within half a step of q a side. */
+static void test_centres(void)
+{
+    static const float bases[] = {0.5F, 0.1F, 0.07F, 0.05F};
+    for (int b = 0; b < 4; b++)
+        for (int32_t factor = 1; factor <= 3; factor++) {
+            struct pnet_grid grid = grid_of(bases[b], factor);
+            int inexact = 0, wrong = 0;
+            for (int32_t i = -2000; i < 2000; i++) {
+                float at = ((float)i + 0.5F) * (grid.base * (float)factor), weight[3][2];
+                float p[3] = {at, at, at};
+                int32_t low[3];
+                bool there = pnet_corners_of(p, grid, low, weight);
+                if (!there || (low[0] != i && low[0] != i - 1)) {
+                    wrong++;
+                    continue;
+                }
+                float own = weight[0][i - low[0]];
+                inexact += own < 1;
+                wrong += own < 1 - 0x1p-13F || weight[0][1 - (i - low[0])] > 0x1p-13F;
+            }
+            CHECKF(wrong == 0 && (inexact > 0) == (b > 0), "cells of %g times %d: %d, %d",
+                (double)bases[b], (int)factor, wrong, inexact);
+        }
+}
+
 int main(void)
 {
     test_by_hand();
+    test_centres();
     test_properties();
     test_order();
     test_nothing();

@@ -144,6 +144,57 @@ static void test_geometry(const struct cloud *clouds, int32_t count)
     pnet_compilation_free(c);
 }
 
+/* Of a grid of chunks: a row belongs to the cell of the point that its chunk keeps, which need not be the cell it lies in. */
+static void test_grid_of_chunks(const struct cloud *clouds, int32_t count)
+{
+    static const char text[] =
+        "pnet 1\n"
+        "input cloud { xyz : position  rgb : feature[3]  label : class[12] per point }\n"
+        "net n(p: cloud) { return p.rgb -> pool(max, to=grid(chunks(grid(p, 5cm), 4), 20cm)) }\n"
+        "y = n(cloud)\n";
+    struct pnet_compilation *c = compile(text, 0);
+    const struct pnet_plan *p = pnet_compilation_plan(c);
+    struct pnet_bound *b = need_bound(p, (struct pnet_device){0}, PNET_FP32);
+    struct host_slot host;
+    enum { POINTS, GRID, CHUNKS, CELLS };
+    host_slot_open(&host, b, clouds, count);
+    int level[4] = {-1, -1, -1, -1};
+    for (int l = 0; l < p->level_count; l++) {
+        enum pnet_geo_id kind = p->levels[l].kind;
+        if (kind == PNET_GEO_INPUT) level[POINTS] = l;
+        if (kind == PNET_GEO_CHUNKS) level[CHUNKS] = l;
+        if (kind == PNET_GEO_GRID) level[p->levels[l].finer == level[POINTS] ? GRID : CELLS] = l;
+    }
+    const struct pnet_geo_request map = {
+        .kind = PNET_GEO_PARENT, .a = level[POINTS], .b = level[CELLS]};
+    const struct pnet_level *points = level_of(host.slot, level[POINTS]),
+                            *grid = level_of(host.slot, level[GRID]),
+                            *chunks = level_of(host.slot, level[CHUNKS]),
+                            *cells = level_of(host.slot, level[CELLS]);
+    const int32_t *parent = host.slot->views[pnet_geo_find(p, &map)].parent;
+    int64_t wrong = 0, elsewhere = 0;
+    for (int32_t s = 0; s < points->samples; s++)
+        for (int64_t i = points->row_splits[s]; i < points->row_splits[s + 1]; i++) {
+            int32_t own[3], of_chunk[3], of_cell[3], of_row[3];
+            int64_t row = grid->row_splits[s];
+            pnet_ref_voxel(points->xyz + 3 * i, grid->grid, own);
+            for (;; row++) { /* the row of the fine grid that holds the point */
+                pnet_ref_voxel(grid->xyz + 3 * row, grid->grid, of_row);
+                if (memcmp(own, of_row, sizeof own) == 0) break;
+            }
+            int64_t chunk = chunks->row_splits[s] + (row - grid->row_splits[s]) / 4;
+            pnet_ref_voxel(chunks->xyz + 3 * chunk, cells->grid, of_chunk);
+            pnet_ref_voxel(cells->xyz + 3 * (int64_t)parent[i], cells->grid, of_cell);
+            pnet_ref_voxel(points->xyz + 3 * i, cells->grid, own);
+            wrong += memcmp(of_chunk, of_cell, sizeof own) != 0;
+            elsewhere += memcmp(own, of_cell, sizeof own) != 0;
+        }
+    CHECKF(wrong == 0 && elsewhere > 0, "%d, %d", (int)wrong, (int)elsewhere);
+    host_slot_close(&host);
+    pnet_bound_free(b);
+    pnet_compilation_free(c);
+}
+
 /* The points of every level of chunks in the model of the file, in one array to be freed. */
 static float *points_of(unsigned degrade, const struct cloud *clouds, int32_t count, int64_t *rows)
 {
@@ -298,6 +349,7 @@ int main(void)
         omp_set_num_threads(threads);
         test_geometry(clouds, CLOUDS);
     }
+    test_grid_of_chunks(clouds, CLOUDS);
     test_invariance(clouds, CLOUDS);
     test_splitting(model, clouds, CLOUDS);
     test_splitting(attention, clouds, CLOUDS);

@@ -233,6 +233,43 @@ static void test_rows(void)
     }
 }
 
+/* Which layers need no geometry: a convolution without neighbours, attention in the order of rows, whatever `cell` says. */
+static void test_geometry(const struct world *w)
+{
+    static const struct {
+        const char *op, *first, *second; /* arguments: names of numbers, or NULL */
+        double one, two;
+        int items;
+    } cases[] = {
+        {"conv", "kernel", NULL, 1, 0, 0},
+        {"conv", "kernel", "to", 1, FINE, 0},
+        {"conv", "kernel", "to", 1, COARSE, 1},
+        {"conv", "kernel", "knn", 1, 3, 1},
+        {"conv", "kernel", "radius", 1, 0.1, 1},
+        {"conv", "kernel", NULL, 3, 0, 1},
+        {"attend", "order", NULL, 0, 0, 0},
+        {"attend", "order", "cell", 0, 0.1, 0},
+        {"attend", "order", "cell", 2, 0.1, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct opcase c = make(w, cases[i].op, 24, FINE);
+        const char *names[] = {cases[i].first, cases[i].second};
+        const double values[] = {cases[i].one, cases[i].two};
+        if (strcmp(cases[i].op, "conv") == 0)
+            opcase_int(&c, "channels", 4);
+        else
+            opcase_int(&c, "heads", 1);
+        for (int k = 0; k < 2 && names[k]; k++)
+            if (strcmp(names[k], "radius") == 0 || strcmp(names[k], "cell") == 0)
+                opcase_real(&c, names[k], values[k]);
+            else
+                opcase_int(&c, names[k], (int64_t)values[k]);
+        CHECKF(opcase_rule(&c), "%s: %s", c.label, c.rule.error);
+        CHECKF(c.rule.geo_count == cases[i].items, "%s, %s, %s: %d items", c.label, names[0],
+            names[1] ? names[1] : "-", c.rule.geo_count);
+    }
+}
+
 int main(void)
 {
     const int64_t sizes[] = {20};
@@ -244,6 +281,7 @@ int main(void)
     test_weights(&w);
     test_differences(&w);
     test_top_k(&w);
+    test_geometry(&w);
     test_constants();
     test_rows();
     world_free(&w);
