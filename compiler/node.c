@@ -102,17 +102,6 @@ static uint32_t draw_stream(struct pnet_compilation *c, const char *path)
     return uses ? h + 0x9E3779B9u * (uint32_t)(*uses)++ : h;
 }
 
-static void mark_scores(struct pnet_compilation *c, const struct pnet_node *n)
-{
-    /* a value that a loss or metric compares with labels holds scores: inference derives classes from it */
-    for (int i = 1; i < n->in_count; i++) {
-        struct pnet_type label = c->plan.tensors[n->in[i]].type;
-        if (label.type == PNET_I32 && n->op->class_ != PNET_LAYER &&
-            c->plan.tensors[n->in[0]].type.width == label.classes)
-            c->plan.tensors[n->in[0]].type.classes = label.classes;
-    }
-}
-
 /* Steps counted for making a node, in addition to those of its expression. */
 enum { APPLY_STEPS = 64 };
 
@@ -162,9 +151,11 @@ static bool take_rule(struct pnet_compilation *c, struct scope *s, struct pnet_s
         if (n->param[i] < 0) return false;
     }
     int index = c->plan.node_count;
+    struct pnet_type out = r->out;
+    if (out.type == PNET_F32) out.classes = 0; /* what is made of scores is no scores */
     n->out = pnet_plan_add_tensor(c,
         (struct pnet_plan_tensor){
-            .type = r->out, .role = PNET_ROLE_RESULT, .name = n->path, .node = index, .of = -1},
+            .type = out, .role = PNET_ROLE_RESULT, .name = n->path, .node = index, .of = -1},
         span);
     for (int i = 0; i < r->saved_count; i++)
         n->saved[i] = pnet_plan_add_tensor(c,
@@ -250,6 +241,7 @@ struct value pnet_apply_op(struct pnet_compilation *c, struct scope *s, struct p
     if (!take_rule(c, s, span, &r, &n)) return unknown;
     pnet_plan_add_node(c, n);
     if (c->arena.failed) return unknown;
-    mark_scores(c, &n);
+    /* inference derives classes from scores */
+    if (r.scores) c->plan.tensors[n.in[0]].type.classes = types[1].classes;
     return (struct value){.kind = V_TENSOR, .span = span, .index = n.out};
 }

@@ -190,6 +190,16 @@ void pnet_choose_outputs(struct pnet_compilation *c)
     for (size_t i = 0; i < count; i++) choose_output(c, c->options.outputs[i]);
 }
 
+/* The classes of which a value holds scores: a loss or metric takes it as such, or takes the scores that `pool` or
+   `interpolate` has brought to its level. 0: none. */
+static int classes_of(const struct pnet_plan *p, int tensor)
+{
+    const struct pnet_plan_tensor *t = &p->tensors[tensor];
+    while (!t->type.classes && t->node >= 0 && p->nodes[t->node].op->flags & PNET_MOVES_SCORES)
+        t = &p->tensors[p->nodes[t->node].in[0]];
+    return t->type.classes;
+}
+
 void pnet_choose_result(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
@@ -208,5 +218,5 @@ void pnet_choose_result(struct pnet_compilation *c)
     }
     const struct pnet_plan_tensor *t = &p->tensors[p->result];
     if (p->levels[t->type.level].input >= 0) p->result_input = p->levels[t->type.level].input;
-    p->result_classes = t->type.classes;
+    p->result_classes = classes_of(p, p->result);
 }

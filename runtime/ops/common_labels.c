@@ -51,6 +51,7 @@ bool pnet_op_labels_rule(struct pnet_rule *r, const char *name, bool backward)
                              .b = scores.level,
                              .forward_forms = PNET_FORM_CHILDREN,
                              .backward_forms = backward ? PNET_FORM_CHILDREN : 0});
+    r->scores = true;
     return true;
 }
 

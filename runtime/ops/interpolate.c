@@ -107,6 +107,7 @@ const struct pnet_op pnet_op_interpolate = {
             [OUTSIDE] = {"outside", PNET_ARG_CHOICE, "zero", 0, 0, "zero|nearest",
                 "where there is no such cell"},
         },
+    .flags = PNET_MOVES_SCORES,
     .rule = rule,
     .work = pnet_op_no_work,
     .forward = forward,

@@ -193,6 +193,7 @@ const struct pnet_op pnet_op_pool = {
                 "how the features of a cell are reduced"},
             [TO] = {"to", PNET_ARG_LEVEL, NULL, 0, 0, NULL, "coarser level, or sample"},
         },
+    .flags = PNET_MOVES_SCORES,
     .rule = rule,
     .work = work,
     .forward = forward,

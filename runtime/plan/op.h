@@ -50,9 +50,11 @@ struct pnet_level_info {
 struct pnet_type {
     enum pnet_scalar type; /* PNET_F32; PNET_I32: class labels; PNET_F64: statistics */
     int32_t width;
-    int level;       /* index into the plan's levels */
-    int32_t classes; /* labels: 0 .. classes-1, -1 ignored; else 0 */
-    bool pose;       /* 4x4 matrices, one a sample: no features */
+    int level; /* index into the plan's levels */
+    /* PNET_I32: labels are 0 .. classes-1, -1 ignored; PNET_F32: scores of that many classes, as a loss or metric takes them;
+       PNET_F64: statistics by class; else 0 */
+    int32_t classes;
+    bool pose; /* 4x4 matrices, one a sample: no features */
 };
 
 enum pnet_arg_type {
@@ -164,6 +166,7 @@ struct pnet_rule {
     int geo_count;
     struct pnet_rule_read reads[PNET_MAX_READS]; /* they become inputs behind those given */
     int read_count;
+    bool scores;                /* in[0] holds scores of the classes of in[1] */
     char error[256], help[256]; /* set by pnet_rule_fail */
     int error_arg;              /* the argument at fault; -1: the call */
     int error_in;               /* or the input at fault, whose origin is shown too; -1: none */
@@ -326,6 +329,8 @@ enum pnet_op_flags {
     PNET_NARROWS =
         524288, /* in[0] of at most PNET_EXACT_CHANNELS may be float32 where out is not */
     PNET_LESS_IS_BETTER = 262144, /* metrics: the headline is an error */
+    PNET_MOVES_SCORES =
+        1048576, /* where in[0] holds scores of classes, so does out, on other points */
 };
 
 enum pnet_keep { /* what backward reads */

@@ -49,10 +49,8 @@ static bool finish_metric(
     const struct pnet_plan *p, int objective, const double *sum, struct pnet_score_line *line)
 {
     const struct pnet_node *n = &p->nodes[p->objectives[objective].node];
-    struct pnet_metric_result r = {.value = NAN};
-    /* the classes of a metric are the classes of the labels it compares with */
-    for (int i = 0; i < n->in_count; i++)
-        if (p->tensors[n->in[i]].type.classes) r.classes = p->tensors[n->in[i]].type.classes;
+    struct pnet_metric_result r = {
+        .value = NAN, .classes = p->tensors[p->objectives[objective].tensor].type.classes};
     r.per_class = calloc((size_t)r.classes + 1, sizeof *r.per_class);
     if (!r.per_class) return false;
     for (int i = 0; i < r.classes; i++) r.per_class[i] = NAN;
