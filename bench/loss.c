@@ -302,7 +302,7 @@ static enum pnet_status run_support(const struct options *o, struct pnet_runner 
     if (!st) st = pnet_runner_forward(s, 0, false, 0, e);
     if (!st) st = pnet_runner_wait(s, e);
     if (st || (st = pnet_tally_init(&tally, pnet_runner_plan(s), e))) return st;
-    pnet_tally_add(&tally, s, b->samples, 0);
+    pnet_tally_add_metrics(&tally, s);
     st = pnet_tally_finish(&tally, &v, e);
     pnet_tally_free(&tally);
     if (st) return st;

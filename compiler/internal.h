@@ -21,9 +21,9 @@ enum {
         1000, /* statements and expressions inside of each other, through blocks and nets */
     MAX_ITEMS = 1 << 16, /* of a list, and of a repetition */
     MAX_LIST_DEPTH = 64,
-    MAX_ARGUMENTS = 64, /* of a call; parameters of a block or net */
-    MAX_FIELDS = 256,   /* of an input */
-    MAX_OBJECTIVES = 60,
+    MAX_ARGUMENTS = 64,  /* of a call; parameters of a block or net */
+    MAX_FIELDS = 256,    /* of an input */
+    MAX_OBJECTIVES = 60, /* a bit of 64 each: pnet_loss_terms_idle */
 };
 
 /* values of the language */

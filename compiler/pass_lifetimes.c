@@ -1,6 +1,8 @@
 /* When each tensor is needed, and which ones can live in another's memory. */
 #include "compiler/internal.h"
 
+#include <math.h>
+
 static void touch(struct pnet_plan *p, int tensor, int step)
 {
     struct pnet_plan_tensor *t = &p->tensors[tensor];
@@ -72,11 +74,38 @@ static int times_read(const struct pnet_node *n, int tensor)
     return count;
 }
 
+/* Keeps what evaluation reads of a loss: its value, its labels, and without a backward part what it saves of its counts. */
+static void keep_loss(struct pnet_plan *p, int tensor)
+{
+    if (p->tensors[tensor].node < 0) return;
+    const struct pnet_node *n = &p->nodes[p->tensors[tensor].node];
+    p->tensors[tensor].kept = true;
+    for (int i = 0; i < n->in_count && n->op->mean; i++)
+        if (pnet_plan_is_label(p, n->in[i]) && p->tensors[n->in[i]].role == PNET_ROLE_RESULT)
+            p->tensors[n->in[i]].kept = true;
+    for (int i = 0; i < n->saved_count && n->op->mean && !p->training; i++)
+        if (p->tensors[n->saved[i]].type.level == p->scalar_level)
+            p->tensors[n->saved[i]].kept = true;
+}
+
+static void keep_losses(struct pnet_compilation *c)
+{
+    struct pnet_plan *p = &c->plan;
+    double *factor = pnet_arena_array(&c->arena, (size_t)p->tensor_count + 1, sizeof *factor);
+    for (int i = 0; i < p->objective_count && factor; i++) {
+        if (p->objectives[i].metric) continue;
+        pnet_plan_terms(p, p->objectives[i].tensor, factor);
+        for (int t = 0; t < p->tensor_count; t++)
+            if (!isnan(factor[t])) keep_loss(p, t);
+    }
+}
+
 /* Requires the schedule. Guarantees first and last of every tensor, and `shares` for those that
    need no memory of their own; a root's lifetime covers all that live in it. */
 void pnet_pass_lifetimes(struct pnet_compilation *c)
 {
     struct pnet_plan *p = &c->plan;
+    keep_losses(c);
     for (int s = 0; s < p->step_count; s++) {
         const struct pnet_node *n = &p->nodes[p->steps[s].node];
         if (p->steps[s].backward)

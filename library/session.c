@@ -170,7 +170,7 @@ static enum pnet_status finish_metric(
     struct pnet_evaluation v = {0};
     enum pnet_status st = pnet_tally_init(&t, s->plan, e);
     if (st) return st;
-    pnet_tally_add(&t, s->runner, 1, 0);
+    pnet_tally_add_metrics(&t, s->runner);
     st = pnet_tally_finish(&t, &v, e);
     if (!st) *value = v.lines[objective].value;
     pnet_evaluation_free(&v);

@@ -377,13 +377,14 @@ static void show(void *context, const struct pnet_train_progress *p)
         pnet_progress_line(d->bar, line);
         return;
     }
-    char text[160];
+    char text[160], loss[40] = "-";
+    if (!isnan(p->loss)) snprintf(loss, sizeof loss, "%.4f", p->loss);
     if (p->evaluating)
         snprintf(
             text, sizeof text, "validating %lld/%lld", (long long)p->batch, (long long)p->batches);
     else
-        snprintf(text, sizeof text, "epoch %lld  loss %.4f  %.0fk points/s",
-            (long long)p->epoch + 1, p->loss, p->points_per_s / 1000);
+        snprintf(text, sizeof text, "epoch %lld  loss %s  %.0fk points/s", (long long)p->epoch + 1,
+            loss, p->points_per_s / 1000);
     pnet_progress_show(d->bar, p->step, p->steps, text);
 }
 
@@ -469,7 +470,10 @@ void pnet_cli_print_evaluation(
 {
     for (int i = 0; i < v->count; i++) {
         const struct pnet_score_line *l = &v->lines[i];
-        printf("%-12s %.4f\n", l->name, l->value);
+        if (l->counted)
+            printf("%-12s %.4f\n", l->name, l->value);
+        else
+            printf("%-12s -\n", l->name);
         for (int k = 0; k < l->value_count; k++)
             print_named(l->values[k].name, 22, l->values[k].value);
         for (int c = 0; c < l->classes; c++)
@@ -524,6 +528,9 @@ void pnet_cli_run_print(
     printf("%lld steps, %.1f s, %.0f points/s, peak memory %s\n%s/report.html\n",
         (long long)r->steps, r->seconds, (double)r->points / r->seconds,
         pnet_bytes_text(r->peak_bytes, peak), folder);
+    if (r->idle_steps)
+        printf(
+            "%lld steps of them without anything that a loss counts\n", (long long)r->idle_steps);
 }
 
 enum pnet_status pnet_cli_run_print_json(
@@ -533,6 +540,7 @@ enum pnet_status pnet_cli_run_print_json(
     pnet_json_begin(&j, NULL, '{');
     pnet_json_int(&j, "parameters", run->plan->parameter_count);
     pnet_json_int(&j, "steps", r->steps);
+    pnet_json_int(&j, "idle_steps", r->idle_steps);
     pnet_json_double(&j, "seconds", r->seconds);
     pnet_json_int(&j, "points", r->points);
     pnet_json_int(&j, "peak_bytes", (int64_t)r->peak_bytes);

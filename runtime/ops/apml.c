@@ -183,6 +183,7 @@ const struct pnet_op pnet_op_apml = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = pnet_op_sets_mean,
     .cases = "apml(p.xyz, q.xyz)\n"
              "apml(x -> linear(3), u -> linear(3), tau=1e-12, rounds=3)\n"
              "apml(p.f -> linear(3), p.xyz, p=0.6, rounds=0)\n"

@@ -56,6 +56,7 @@ const struct pnet_op pnet_op_chamfer = {
     .forward = forward,
     .backward = pnet_op_near_backward,
     .reference = reference,
+    .mean = pnet_op_sets_mean,
     .cases = "chamfer(x -> linear(3), z -> linear(3))\n"
              "chamfer(p.f -> linear(3), q.f -> linear(3), kind=l1)\n"
              "chamfer(t -> linear(15) -> split(to=points(sample, 5)), p.xyz)\n"

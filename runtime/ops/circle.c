@@ -56,6 +56,14 @@ static void backward(const struct pnet_exec *x)
         x->work);
 }
 
+/* The halves have counts of their own, which differ little. */
+static struct pnet_mean mean(const struct pnet_exec *x, double value)
+{
+    const float *sizes = x->saved[SIZES].data;
+    double count = ((double)sizes[0] + (double)sizes[1]) / 2;
+    return (struct pnet_mean){value * count, count};
+}
+
 static bool in_row(const int64_t *start, const int32_t *other, int64_t i, int32_t j)
 {
     for (int64_t at = start[i]; at < start[i + 1]; at++)
@@ -145,6 +153,7 @@ const struct pnet_op pnet_op_circle = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = mean,
     .cases = "circle(x, u, M, scale=2)\n"
              "circle(x -> l2norm, u -> l2norm, M, safe=40cm)\n"
              "circle(p.f, q.f, N, pairs=30, safe=30cm, scale=1)\n"

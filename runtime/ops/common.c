@@ -116,6 +116,12 @@ int pnet_op_rule_vector(
             .suffix = suffix, .dims = 1, .shape = {c}, .init = init, .fan = c, .trained = trained});
 }
 
+struct pnet_mean pnet_op_elements_mean(const struct pnet_exec *x, double value)
+{
+    double count = (double)pnet_op_count_of(&x->in[0]);
+    return (struct pnet_mean){value * count, count};
+}
+
 struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g, enum pnet_storage storage)
 {
     return (struct pnet_cells){{g->a_rows, g->a_live, 1, storage},

@@ -57,6 +57,8 @@ bool pnet_op_rule_same_type(struct pnet_rule *r, const char *name, int other, bo
 int pnet_op_rule_vector(
     struct pnet_rule *r, const char *suffix, int32_t c, enum pnet_init init, bool trained);
 
+/* Losses: the mean over all channels of all rows of input 0. */
+struct pnet_mean pnet_op_elements_mean(const struct pnet_exec *x, double value);
 /* Coarse and fine rows from a PARENT item. */
 struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g, enum pnet_storage storage);
 /* The samples of a tensor as segments; splits are not read. */
@@ -78,6 +80,9 @@ bool pnet_op_labels_rule(struct pnet_rule *r, const char *name, bool backward);
 /* Rules: checks argument `arg`, a weight for each class, where it is set. */
 bool pnet_op_weights_rule(struct pnet_rule *r, const char *name, int arg);
 struct pnet_targets pnet_op_targets(const struct pnet_exec *x);
+/* Losses: the mean over the labelled points, with `weights` [classes] over the sum of their weights; NULL: all 1. */
+struct pnet_mean pnet_op_labels_mean(
+    const struct pnet_exec *x, const double *weights, double value);
 
 /* Metrics that come from the confusion matrix, [classes, classes] by label, then prediction. */
 bool pnet_op_confusion_rule(struct pnet_rule *r, const char *name);

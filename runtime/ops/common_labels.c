@@ -81,6 +81,16 @@ struct pnet_targets pnet_op_targets(const struct pnet_exec *x)
     return t;
 }
 
+struct pnet_mean pnet_op_labels_mean(const struct pnet_exec *x, const double *weights, double value)
+{
+    const int32_t *label = x->in[LABEL].data;
+    int32_t classes = x->in[SCORES].width;
+    double count = 0;
+    for (int64_t i = 0; i < x->in[LABEL].rows; i++)
+        if (label[i] >= 0 && label[i] < classes) count += weights ? weights[label[i]] : 1;
+    return (struct pnet_mean){value * count, count};
+}
+
 bool pnet_op_confusion_rule(struct pnet_rule *r, const char *name)
 {
     if (!pnet_op_labels_rule(r, name, false)) return false;

@@ -136,6 +136,14 @@ double pnet_op_near_reference(const struct pnet_exec *x,
     return samples ? sum / samples : 0;
 }
 
+struct pnet_mean pnet_op_sets_mean(const struct pnet_exec *x, double value)
+{
+    const int64_t *a = x->in[PNET_SETS_X].row_splits, *b = x->in[PNET_SETS_Y].row_splits;
+    int32_t samples = x->in[PNET_SETS_X].samples, count = 0;
+    for (int32_t s = 0; s < samples; s++) count += a[s] < a[s + 1] && b[s] < b[s + 1];
+    return (struct pnet_mean){value * samples, count};
+}
+
 struct pnet_set_gradients pnet_op_sets_gradients(const struct pnet_exec *x)
 {
     return (struct pnet_set_gradients){x->gin[PNET_SETS_X].data, x->gin[PNET_SETS_Y].data,

@@ -39,6 +39,9 @@ struct pnet_set_pair pnet_op_sets(const struct pnet_exec *x);
 /* The gradients of a backward step. */
 struct pnet_set_gradients pnet_op_sets_gradients(const struct pnet_exec *x);
 
+/* Losses: the mean over the samples of which neither set is empty. The others give 0. */
+struct pnet_mean pnet_op_sets_mean(const struct pnet_exec *x, double value);
+
 /* For references: the sum over samples and both directions of `term`, over the number of samples. */
 struct pnet_op_near_point {
     double square;          /* of the distance to the nearest point of the other set */

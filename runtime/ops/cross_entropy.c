@@ -45,6 +45,11 @@ static void backward(const struct pnet_exec *x)
     (&e, divisor, gloss, x->gin_add[IN], x->gin[IN].data, x->work);
 }
 
+static struct pnet_mean mean(const struct pnet_exec *x, double value)
+{
+    return pnet_op_labels_mean(x, x->attr[WEIGHTS].set ? x->attr[WEIGHTS].list.items : NULL, value);
+}
+
 /* Point by point, as the formula stands. */
 static void reference(const struct pnet_exec *x)
 {
@@ -96,6 +101,7 @@ const struct pnet_op pnet_op_cross_entropy = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = mean,
     .cases = "cross_entropy(p.f -> linear(5), p.label)\n"
              "cross_entropy(x -> linear(5), p.label)\n"
              "cross_entropy(z -> linear(5), p.label, weights=[1, 2, 0.5, 0, 3])\n"

@@ -71,6 +71,7 @@ const struct pnet_op pnet_op_dcd = {
     .forward = forward,
     .backward = pnet_op_near_backward,
     .reference = reference,
+    .mean = pnet_op_sets_mean,
     .cases = "dcd(x -> linear(3), z -> linear(3), alpha=3)\n"
              "dcd(p.f -> linear(3), q.f -> linear(3), alpha=1, lambda=50%, at_least_one=yes)\n"
              "dcd(t -> linear(15) -> split(to=points(sample, 5)), p.xyz, alpha=2)\n",

@@ -45,6 +45,11 @@ static void backward(const struct pnet_exec *x)
     (&d, slope, gloss, x->gin_add[IN], x->gin[IN].data, x->work);
 }
 
+static struct pnet_mean mean(const struct pnet_exec *x, double value)
+{
+    return pnet_op_labels_mean(x, NULL, value);
+}
+
 /* Class by class: 1 - 2 sum of p g / (sum of p^2 or p, and of g), g being 1 at labels of the class. */
 static void reference(const struct pnet_exec *x)
 {
@@ -98,6 +103,7 @@ const struct pnet_op pnet_op_dice = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = mean,
     .cases = "dice(p.f -> linear(5), p.label)\n"
              "dice(x -> linear(5), p.label, square=no)\n"
              "dice(z -> linear(5), p.label)\n"

@@ -249,6 +249,7 @@ const struct pnet_op pnet_op_emd = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = pnet_op_sets_mean,
     .cases = "emd(p.f -> linear(3), p.e -> linear(3))\n"
              "emd(x -> linear(3), y -> linear(3), rounds=1)\n"
              "emd(x -> linear(3), y -> linear(3), eps=0.1, rounds=1000)\n"

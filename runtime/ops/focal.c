@@ -44,6 +44,11 @@ static void backward(const struct pnet_exec *x)
     (&f, divisor, gloss, x->gin_add[IN], x->gin[IN].data, x->work);
 }
 
+static struct pnet_mean mean(const struct pnet_exec *x, double value)
+{
+    return pnet_op_labels_mean(x, x->attr[WEIGHTS].set ? x->attr[WEIGHTS].list.items : NULL, value);
+}
+
 /* Point by point, as the formula stands. */
 static void reference(const struct pnet_exec *x)
 {
@@ -91,6 +96,7 @@ const struct pnet_op pnet_op_focal = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = mean,
     .cases = "focal(p.f -> linear(5), p.label)\n"
              "focal(x -> linear(5), p.label, gamma=0)\n"
              "focal(x -> linear(5), p.label, gamma=0.5)\n"

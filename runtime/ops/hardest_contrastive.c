@@ -45,6 +45,13 @@ static void backward(const struct pnet_exec *x)
     (&h, x->saved[MINED].data, x->saved[SIZES].data, x->gout.data, &g, x->work);
 }
 
+/* The three means have counts of their own, which differ little: that of the positives. */
+static struct pnet_mean mean(const struct pnet_exec *x, double value)
+{
+    double count = (double)*(const float *)x->saved[SIZES].data;
+    return (struct pnet_mean){value * count, count};
+}
+
 /* The nearest of the drawn rows of the other side. */
 static double nearest(const struct pnet_exec *x, const struct pnet_hardest *h, int32_t sample,
     bool of_b, int64_t row, int32_t *best)
@@ -137,6 +144,7 @@ const struct pnet_op pnet_op_hardest_contrastive = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = mean,
     .cases = "hardest_contrastive(x, u, M)\n"
              "hardest_contrastive(x -> l2norm, u -> l2norm, M, pos=0, neg=1)\n"
              "hardest_contrastive(p.f, q.f, N, positives=40, candidates=7)\n"

@@ -68,6 +68,7 @@ const struct pnet_op pnet_op_huber = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = pnet_op_elements_mean,
     .cases = "huber(x, y)\n"
              "huber(p.f -> linear(6), p.f, delta=0.3)\n"
              "huber(t, x -> linear(6) -> pool(mean, to=sample), delta=1e6)\n",

@@ -54,6 +54,7 @@ const struct pnet_op pnet_op_hypercd = {
     .forward = forward,
     .backward = pnet_op_near_backward,
     .reference = reference,
+    .mean = pnet_op_sets_mean,
     .cases = "hypercd(x -> linear(3), z -> linear(3))\n"
              "hypercd(p.f -> linear(3), q.f -> linear(3), alpha=0.5)\n"
              "hypercd(t -> linear(15) -> split(to=points(sample, 5)), p.xyz, alpha=20)\n",

@@ -78,6 +78,7 @@ const struct pnet_op pnet_op_infocd = {
     .forward = forward,
     .backward = pnet_op_near_backward,
     .reference = reference,
+    .mean = pnet_op_sets_mean,
     .cases = "infocd(x -> linear(3), z -> linear(3))\n"
              "infocd(p.f -> linear(3), q.f -> linear(3), tau=0.5, lambda=0.3, reduce=sum)\n"
              "infocd(t -> linear(15) -> split(to=points(sample, 5)), p.xyz, lambda=0.1)\n",

@@ -60,6 +60,7 @@ const struct pnet_op pnet_op_l1 = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = pnet_op_elements_mean,
     .cases = "l1(x, y)\n"
              "l1(p.f -> linear(6), p.f)\n"
              "l1(t, x -> linear(6) -> pool(mean, to=sample))\n",

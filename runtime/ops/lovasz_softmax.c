@@ -35,6 +35,11 @@ static void backward(const struct pnet_exec *x)
         x->gin_add[IN], x->gin[IN].data);
 }
 
+static struct pnet_mean mean(const struct pnet_exec *x, double value)
+{
+    return pnet_op_labels_mean(x, NULL, value);
+}
+
 /* The error of the point for the class, 1 minus or plain probability. */
 static double reference_error(const struct pnet_exec *x, int64_t point, int32_t class)
 {
@@ -104,6 +109,7 @@ const struct pnet_op pnet_op_lovasz_softmax = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = mean,
     .cases = "lovasz_softmax(p.f -> linear(5), p.label)\n"
              "lovasz_softmax(x -> linear(5), p.label)\n"
              "lovasz_softmax(z -> linear(5), p.label)\n"

@@ -59,6 +59,7 @@ const struct pnet_op pnet_op_mse = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = pnet_op_elements_mean,
     .cases = "mse(x, y)\n"
              "mse(p.f -> linear(6), p.f)\n"
              "mse(t, x -> linear(6) -> pool(mean, to=sample))\n",

@@ -184,6 +184,7 @@ const struct pnet_op pnet_op_sinkhorn = {
     .forward = forward,
     .backward = backward,
     .reference = reference,
+    .mean = pnet_op_sets_mean,
     .cases = "sinkhorn(p.f -> linear(3), q.f -> linear(3))\n"
              "sinkhorn(x -> linear(3), u -> linear(3), blur=20%, scaling=80%)\n"
              "sinkhorn(x -> linear(3), z -> linear(3), blur=2%)\n"

@@ -297,6 +297,11 @@ struct pnet_metric_result {
     double error_pose[16];
 };
 
+/* A mean over some things, such as points, as a sum and their number (of points with weights: the sum of the weights). */
+struct pnet_mean {
+    double sum, count; /* count 0: a mean of nothing */
+};
+
 enum pnet_op_class { PNET_LAYER, PNET_LOSS, PNET_METRIC };
 
 enum pnet_op_flags {
@@ -364,6 +369,10 @@ struct pnet_op {
                                parameter is double */
     void (*finish)(
         const struct pnet_attr *attr, const double *sum, struct pnet_metric_result *r); /* METRIC */
+    /* LOSS: of what `value`, the result, is the mean, so that evaluation can give the mean over batches. It runs on the host:
+       of in[] only labels, of saved[] only what inference has at the SCALAR level, and row splits lead somewhere; all other
+       pointers are NULL or lead to the device. NULL: the mean over the samples. */
+    struct pnet_mean (*mean)(const struct pnet_exec *x, double value);
     /* Expressions of the language over the values of tests/ops/case.h (x, y, z, g, p ...),
      * one a line. */
     const char *cases;

@@ -148,8 +148,15 @@ bool pnet_plan_convolves(const struct pnet_plan *p, int node);
    them as a cloud. */
 bool pnet_plan_is_cloud(const struct pnet_plan *p, int tensor);
 
+/* Does the tensor hold labels? */
+bool pnet_plan_is_label(const struct pnet_plan *p, int tensor);
+
 /* Does an item join the points of two inputs as they lie, without a pose? Then the clouds must be of one frame. */
 bool pnet_plan_one_frame(const struct pnet_plan *p);
+
+/* Splits a loss, the result `tensor`, into the values that it is a sum of: factor[tensor_count] of each of them, NaN for all
+   other tensors. `a + b * 0.5` has two; what is neither a sum nor a number times a value is one. */
+void pnet_plan_terms(const struct pnet_plan *p, int tensor, double *factor);
 
 /* The parameter of that name, or -1. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);

@@ -100,6 +100,9 @@ enum pnet_status pnet_runner_wait(struct pnet_runner *s, struct pnet_error *e);
 
 /* After forward: returns the value of an objective. For a metric, adds to `sum` [width] instead, unless NULL. */
 double pnet_runner_objective(const struct pnet_runner *s, int objective, double *sum);
+/* After forward, of a term of a loss (pnet_plan_terms): the mean that its value is. */
+enum pnet_status pnet_runner_mean(
+    const struct pnet_runner *s, int slot, int tensor, struct pnet_mean *m, struct pnet_error *e);
 /* Returns the address of an objective's value in device memory; it is valid until the next bind. */
 const void *pnet_runner_objective_data(const struct pnet_runner *s, int objective);
 /* After forward: the result (plan->result), [rows, width] for the points of the batch's result input in the order of the

@@ -115,3 +115,60 @@ enum pnet_status pnet_runner_run_on_host(
     for (int i = 0; i < c.count; i++) free(c.items[i]);
     return st;
 }
+
+/* The step that makes a tensor forward. */
+static int step_of(const struct pnet_plan *p, int tensor)
+{
+    int step = 0;
+    while (p->steps[step].node != p->tensors[tensor].node) step++;
+    return step;
+}
+
+/* Gives the record of a loss copies of what its row counts, and NULL for other data. */
+static enum pnet_status bring_counted(struct copies *c, const struct pnet_runner *s, int slot_index,
+    const struct pnet_node *n, struct pnet_exec *x, struct pnet_error *e)
+{
+    const struct pnet_plan *p = pnet_runner_plan(s);
+    const struct pnet_slot *slot = pnet_runner_slot(s, slot_index);
+    for (int i = 0; i < n->in_count; i++) {
+        struct pnet_tensor *t = &x->in[i];
+        t->row_splits = bring(c, pnet_slot_splits(slot, t->level), t->samples + 1, sizeof(int64_t));
+        t->data = NULL;
+        if (!pnet_plan_is_label(p, n->in[i])) continue;
+        enum pnet_status st =
+            pnet_runner_copy_tensor(s, slot_index, n->in[i], &t->data, &t->rows, e);
+        if (st) return st;
+        c->items[c->count++] = t->data;
+    }
+    for (int i = 0; i < n->saved_count; i++) {
+        const struct pnet_plan_tensor *t = &p->tensors[n->saved[i]];
+        bool there = t->type.level == p->scalar_level && !t->training_only;
+        int64_t rows;
+        const void *from = there ? pnet_runner_tensor(s, slot_index, n->saved[i], &rows) : NULL;
+        x->saved[i].data = bring(c, from, t->type.width, element_bytes(&x->saved[i]));
+    }
+    return c->failed ? pnet_error_memory(e) : pnet_device_wait(c->device, e);
+}
+
+enum pnet_status pnet_runner_mean(const struct pnet_runner *s, int slot_index, int tensor,
+    struct pnet_mean *m, struct pnet_error *e)
+{
+    const struct pnet_plan *p = pnet_runner_plan(s);
+    const struct pnet_slot *slot = pnet_runner_slot(s, slot_index);
+    const struct pnet_node *n = &p->nodes[p->tensors[tensor].node];
+    struct copies c = {.device = pnet_runner_device(s)};
+    struct pnet_exec x;
+    float value;
+    int64_t rows;
+    pnet_device_get(
+        c.device, &value, pnet_runner_tensor(s, slot_index, tensor, &rows), sizeof value);
+    enum pnet_status st = pnet_device_wait(c.device, e);
+    *m = (struct pnet_mean){(double)value * slot->counts.samples, slot->counts.samples};
+    if (st || n->op->class_ != PNET_LOSS || !n->op->mean) return st;
+    pnet_bound_exec(
+        pnet_runner_bound(s), step_of(p, tensor), &slot->counts, false, slot->views, &x);
+    st = bring_counted(&c, s, slot_index, n, &x, e);
+    if (!st) *m = n->op->mean(&x, (double)value);
+    for (int i = 0; i < c.count; i++) free(c.items[i]);
+    return st;
+}

@@ -1,4 +1,4 @@
-/* Steps that a runner on a GPU leaves to the CPU: the layers with PNET_ON_HOST. */
+/* What a runner on a GPU leaves to the CPU: the layers with PNET_ON_HOST, and the counts of losses (pnet_runner_mean). */
 #ifndef PNET_RUNTIME_RUNNER_HOST_H
 #define PNET_RUNTIME_RUNNER_HOST_H
 

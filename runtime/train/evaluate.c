@@ -20,8 +20,8 @@ static enum pnet_status tell_of_batch(const struct listener *l, int64_t batch,
     struct pnet_evaluation v = {0};
     enum pnet_status st = pnet_tally_init(&t, pnet_runner_plan(s), e);
     if (st) return st;
-    pnet_tally_add(&t, s, r->samples, r->points);
-    st = pnet_tally_finish(&t, &v, e);
+    st = pnet_tally_add(&t, s, r->slot, r->samples, r->points, e);
+    if (!st) st = pnet_tally_finish(&t, &v, e);
     if (!st) l->each(l->context, batch, &v);
     pnet_evaluation_free(&v);
     pnet_tally_free(&t);
@@ -40,7 +40,7 @@ static enum pnet_status run_epoch(struct pnet_runner *s, struct pnet_pipeline *p
         if ((st = pnet_runner_forward(s, r.slot, false, 0, e))) return st;
         if ((st = pnet_runner_wait(s, e))) return st;
         *compute += pnet_seconds() - begin;
-        pnet_tally_add(t, s, r.samples, r.points);
+        if ((st = pnet_tally_add(t, s, r.slot, r.samples, r.points, e))) return st;
         if (l->each && (st = tell_of_batch(l, batch, s, &r, e))) return st;
         if (l->go_on && !l->go_on(l->context, batch))
             return pnet_error_set(e, PNET_INTERRUPTED, "interrupted");

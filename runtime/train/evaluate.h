@@ -2,13 +2,16 @@
 #ifndef PNET_RUNTIME_EVALUATE_H
 #define PNET_RUNTIME_EVALUATE_H
 
+#include "runtime/train/loss_terms.h"
 #include "runtime/train/pipeline.h"
 
 /* The result of one objective of the plan. */
 struct pnet_score_line {
     const char *name; /* the plan's */
     bool metric;
-    double value;      /* loss: mean over samples; metric: its headline */
+    /* loss: its mean over what it counts (docs/training.md, Evaluate), NaN if there is nothing; metric: its headline */
+    double value;
+    bool counted;      /* there is something of which the loss is a mean; metrics: true */
     double *per_class; /* [classes], NaN where a class never occurred; NULL */
     int32_t classes;
     double *matrix; /* [matrix_classes, matrix_classes] counts by label, then prediction; NULL */
@@ -23,7 +26,7 @@ struct pnet_score_line {
 struct pnet_evaluation {
     struct pnet_score_line *lines; /* [count], as plan->objectives */
     int count;
-    double loss; /* sum of the losses */
+    double loss; /* sum of the losses that count something; NaN if none does */
     int64_t samples, points;
     double seconds;         /* of all, loading included */
     double compute_seconds; /* of the forward passes */
@@ -45,15 +48,19 @@ void pnet_evaluation_free(struct pnet_evaluation *v);
 /* Sums of statistics over batches; training uses them for its own epochs. */
 struct pnet_tally {
     const struct pnet_plan *plan;
-    double **sums; /* [objective_count][width] */
+    double **sums; /* [objective_count][width], of metrics */
+    struct pnet_loss_terms terms;
+    struct pnet_mean *means; /* [terms.count] */
     int64_t samples, points;
 };
 enum pnet_status pnet_tally_init(
     struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e);
 void pnet_tally_free(struct pnet_tally *t);
-/* Adds the statistics of the last forward of the runner. */
-void pnet_tally_add(
-    struct pnet_tally *t, const struct pnet_runner *s, int32_t samples, int64_t points);
+/* Adds the statistics of the last forward of the runner, on `slot`. */
+enum pnet_status pnet_tally_add(struct pnet_tally *t, const struct pnet_runner *s, int slot,
+    int32_t samples, int64_t points, struct pnet_error *e);
+/* Adds those of the metrics alone: the losses count nothing. */
+void pnet_tally_add_metrics(struct pnet_tally *t, const struct pnet_runner *s);
 enum pnet_status pnet_tally_finish(
     const struct pnet_tally *t, struct pnet_evaluation *v, struct pnet_error *e);
 

@@ -1,5 +1,6 @@
 #include "runtime/train/pipeline.h"
 #include "runtime/base/thread.h"
+#include "runtime/train/loss_terms.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ enum { SLOTS = 2 };
 struct pnet_pipeline {
     struct pnet_runner *runner;
     struct pnet_loader *loader;
+    struct pnet_loss_terms terms;
     pthread_t thread;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
@@ -40,6 +42,9 @@ static void fill(struct pnet_pipeline *p, int slot)
     r->samples = b->samples;
     for (int i = 0; i < b->input_count; i++) r->points += b->inputs[i].rows;
     p->status[slot] = pnet_runner_prepare(p->runner, slot, b, e);
+    if (!p->status[slot])
+        r->idle = pnet_loss_terms_idle(
+            pnet_runner_plan(p->runner), &p->terms, b, &pnet_runner_slot(p->runner, slot)->counts);
     pnet_batch_free(b);
 }
 
@@ -62,21 +67,32 @@ static void *work(void *context)
     }
 }
 
+static void release(struct pnet_pipeline *p)
+{
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    pnet_loss_terms_free(&p->terms);
+    free(p);
+}
+
 enum pnet_status pnet_pipeline_start(struct pnet_runner *s, struct pnet_loader *l,
     struct pnet_pipeline **pipeline, struct pnet_error *e)
 {
     struct pnet_pipeline *p = calloc(1, sizeof *p);
     if (!p) return pnet_error_memory(e);
+    enum pnet_status st = pnet_loss_terms_find(pnet_runner_plan(s), &p->terms, e);
+    if (st) {
+        free(p);
+        return st;
+    }
     p->runner = s;
     p->loader = l;
     p->taken = -1;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
-    enum pnet_status st = pnet_thread_start(&p->thread, work, p, e);
+    st = pnet_thread_start(&p->thread, work, p, e);
     if (st) {
-        pthread_cond_destroy(&p->changed);
-        pthread_mutex_destroy(&p->lock);
-        free(p);
+        release(p);
         return st;
     }
     *pipeline = p;
@@ -134,7 +150,5 @@ void pnet_pipeline_stop(struct pnet_pipeline *p)
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
     pthread_join(p->thread, NULL);
-    pthread_cond_destroy(&p->changed);
-    pthread_mutex_destroy(&p->lock);
-    free(p);
+    release(p);
 }

@@ -12,6 +12,7 @@ struct pnet_ready {
     int64_t batch;  /* its position in the epoch */
     int32_t samples;
     int64_t points; /* of all inputs */
+    uint64_t idle;  /* losses that find nothing to count: pnet_loss_terms_idle */
 };
 
 struct pnet_pipeline;

@@ -13,9 +13,12 @@ static int width_of(const struct pnet_plan *p, int objective)
 enum pnet_status pnet_tally_init(
     struct pnet_tally *t, const struct pnet_plan *p, struct pnet_error *e)
 {
-    *t = (struct pnet_tally){
-        .plan = p, .sums = calloc((size_t)p->objective_count + 1, sizeof *t->sums)};
-    bool bad = !t->sums;
+    *t = (struct pnet_tally){.plan = p};
+    enum pnet_status st = pnet_loss_terms_find(p, &t->terms, e);
+    if (st) return st;
+    t->sums = calloc((size_t)p->objective_count + 1, sizeof *t->sums);
+    t->means = calloc((size_t)t->terms.count + 1, sizeof *t->means);
+    bool bad = !t->sums || !t->means;
     for (int i = 0; !bad && i < p->objective_count; i++) {
         t->sums[i] = calloc((size_t)width_of(p, i), sizeof **t->sums);
         bad = !t->sums[i];
@@ -29,20 +32,45 @@ void pnet_tally_free(struct pnet_tally *t)
 {
     for (int i = 0; t->sums && i < t->plan->objective_count; i++) free(t->sums[i]);
     free(t->sums);
+    free(t->means);
+    pnet_loss_terms_free(&t->terms);
     *t = (struct pnet_tally){0};
 }
 
-void pnet_tally_add(
-    struct pnet_tally *t, const struct pnet_runner *s, int32_t samples, int64_t points)
+void pnet_tally_add_metrics(struct pnet_tally *t, const struct pnet_runner *s)
 {
-    for (int i = 0; i < t->plan->objective_count; i++) {
-        if (t->plan->objectives[i].metric)
-            pnet_runner_objective(s, i, t->sums[i]);
-        else
-            t->sums[i][0] += pnet_runner_objective(s, i, NULL) * samples;
+    for (int i = 0; i < t->plan->objective_count; i++)
+        if (t->plan->objectives[i].metric) pnet_runner_objective(s, i, t->sums[i]);
+}
+
+enum pnet_status pnet_tally_add(struct pnet_tally *t, const struct pnet_runner *s, int slot,
+    int32_t samples, int64_t points, struct pnet_error *e)
+{
+    pnet_tally_add_metrics(t, s);
+    for (int i = 0; i < t->terms.count; i++) {
+        struct pnet_mean m;
+        enum pnet_status st = pnet_runner_mean(s, slot, t->terms.items[i].tensor, &m, e);
+        if (st) return st;
+        t->means[i].sum += m.sum;
+        t->means[i].count += m.count;
     }
     t->samples += samples;
     t->points += points;
+    return PNET_OK;
+}
+
+/* A term that counts nothing adds nothing. */
+static void finish_loss(const struct pnet_tally *t, int objective, struct pnet_score_line *line)
+{
+    double value = 0;
+    line->counted = false;
+    for (int i = 0; i < t->terms.count; i++) {
+        const struct pnet_loss_term *term = &t->terms.items[i];
+        if (term->objective != objective || !(t->means[i].count > 0)) continue;
+        value += term->factor * t->means[i].sum / t->means[i].count;
+        line->counted = true;
+    }
+    line->value = line->counted ? value : NAN;
 }
 
 static bool finish_metric(
@@ -90,20 +118,23 @@ enum pnet_status pnet_tally_finish(
     const struct pnet_plan *p = t->plan;
     *v = (struct pnet_evaluation){
         .count = p->objective_count, .samples = t->samples, .points = t->points};
+    bool counted = false;
     v->lines = calloc((size_t)p->objective_count + 1, sizeof *v->lines);
     if (!v->lines) return pnet_error_memory(e);
     for (int i = 0; i < p->objective_count; i++) {
         struct pnet_score_line *line = &v->lines[i];
         line->name = p->objectives[i].name;
-        line->metric = p->objectives[i].metric;
+        line->metric = line->counted = p->objectives[i].metric;
         if (line->metric) {
             if (finish_metric(p, i, t->sums[i], line)) continue;
             pnet_evaluation_free(v);
             return pnet_error_memory(e);
         }
-        line->value = t->samples ? t->sums[i][0] / (double)t->samples : NAN;
-        v->loss += line->value;
+        finish_loss(t, i, line);
+        if (line->counted) v->loss += line->value;
+        counted |= line->counted;
     }
+    if (!counted) v->loss = NAN;
     return PNET_OK;
 }
 

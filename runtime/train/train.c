@@ -458,8 +458,34 @@ static enum pnet_status run_batch(
     pnet_updater_watch(&t->updater, micro == accumulate - 1);
     if ((st = pnet_runner_backward(t->runner, r.slot, scale, micro > 0, e))) return st;
     pnet_updater_note_losses(&t->updater, 1.0 / accumulate, micro > 0);
+    for (int i = 0; i < t->plan->objective_count; i++) log->counted[i] += !(r.idle >> i & 1);
     log->points += r.points;
     return PNET_OK;
+}
+
+/* A loss is the mean over the batches of the step in which it found something to count; it was 0 in the others. */
+static void finish_losses(struct trainer *t, struct pnet_step_log *log)
+{
+    bool any = false;
+    for (int i = 0; i < t->plan->objective_count; i++) {
+        if (t->plan->objectives[i].metric) continue;
+        if (!log->counted[i])
+            log->losses[i] = NAN;
+        else if (log->counted[i] < t->o->config->accumulate)
+            log->losses[i] *= (double)t->o->config->accumulate / log->counted[i];
+        if (log->counted[i]) log->loss += log->losses[i];
+        any |= log->counted[i] > 0;
+    }
+    if (any) return;
+    log->loss = NAN;
+    if (!t->result->idle_steps++ && t->o->warn) {
+        char text[160];
+        snprintf(text, sizeof text,
+            "step %lld: nothing in its data counts for a loss, such as a labelled point: the "
+            "gradient is 0",
+            (long long)t->step + 1);
+        t->o->warn(t->o->context, text);
+    }
 }
 
 /* Runs one optimiser step: forward and backward of `accumulate` batches, then the update. */
@@ -475,7 +501,7 @@ static enum pnet_status train_step(
     st = pnet_updater_step(
         &t->updater, log->lr, c->clip_grad, t->loss_scale, &record, log->losses, e);
     if (st || (st = adapt_scale(t, &record, e))) return st;
-    for (int i = 0; i < t->plan->objective_count; i++) log->loss += log->losses[i];
+    finish_losses(t, log);
     log->gradient_norm = record.norm;
     t->optimizer_step = record.step;
     t->step++;
@@ -522,10 +548,13 @@ static bool is_better(const struct trainer *t, const struct pnet_evaluation *v)
 
 static void warn_not_a_number(const struct trainer *t, const struct pnet_evaluation *v)
 {
-    char text[160];
+    char text[200];
     if (!t->o->warn || !(isnan(v->loss) || isnan(headline(t, v)))) return;
-    snprintf(text, sizeof text, "step %lld: the validation gives NaN; best/ is not replaced",
-        (long long)t->step);
+    bool counted = false;
+    for (int i = 0; i < v->count; i++) counted |= v->lines[i].counted && !v->lines[i].metric;
+    snprintf(text, sizeof text, "step %lld: %s; best/ is not replaced", (long long)t->step,
+        counted ? "the validation gives NaN"
+                : "nothing in the validation data counts for a loss, such as a labelled point");
     t->o->warn(t->o->context, text);
 }
 

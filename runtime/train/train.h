@@ -17,7 +17,7 @@
 struct pnet_train_progress {
     int64_t step, steps; /* steps done, and all steps */
     int64_t epoch;
-    double loss;         /* of the last step */
+    double loss;         /* of the last step; NaN: it found nothing to count */
     double points_per_s; /* over the last steps, loading and geometry included */
     bool evaluating;
     int64_t batch, batches;                   /* while evaluating */
@@ -59,6 +59,7 @@ struct pnet_train_options {
 
 struct pnet_train_result {
     int64_t steps, points; /* of this process */
+    int64_t idle_steps;    /* those of them in which no loss found anything to count */
     double seconds;
     size_t peak_bytes;                 /* largest memory of the runner */
     size_t planned_bytes;              /* pnet_runner_planned, of training and validation */

@@ -69,15 +69,20 @@ void pnet_train_log_close(struct pnet_train_log *l)
 enum pnet_status pnet_step_log_init(
     struct pnet_step_log *s, const struct pnet_plan *p, struct pnet_error *e)
 {
-    *s =
-        (struct pnet_step_log){.losses = calloc((size_t)p->objective_count + 1, sizeof *s->losses)};
-    return s->losses ? PNET_OK : pnet_error_memory(e);
+    size_t count = (size_t)p->objective_count + 1;
+    *s = (struct pnet_step_log){
+        .losses = calloc(count, sizeof *s->losses), .counted = calloc(count, sizeof *s->counted)};
+    if (s->losses && s->counted) return PNET_OK;
+    pnet_step_log_free(s);
+    return pnet_error_memory(e);
 }
 
 void pnet_step_log_free(struct pnet_step_log *s)
 {
     free(s->losses);
+    free(s->counted);
     s->losses = NULL;
+    s->counted = NULL;
 }
 
 static enum pnet_status put_line(

@@ -17,10 +17,13 @@ enum pnet_status pnet_train_log_open(struct pnet_train_log *l, const char *folde
     int64_t validated, double *seconds, struct pnet_error *e);
 void pnet_train_log_close(struct pnet_train_log *l);
 
-/* One optimiser step. Owns `losses`. */
+/* One optimiser step. Owns its arrays. */
 struct pnet_step_log {
     int64_t step, epoch, points;
-    double *losses; /* [objective_count] of the plan; metrics stay 0 */
+    double
+        *losses; /* [objective_count] of the plan, NaN without anything to count; metrics stay 0 */
+    int *
+        counted; /* [objective_count] batches of the step in which the loss found something to count */
     double loss, lr, gradient_norm, seconds, points_per_s;
 };
 enum pnet_status pnet_step_log_init(

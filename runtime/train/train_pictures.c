@@ -55,13 +55,13 @@ static enum pnet_status copy_input(const struct pnet_plan *p, const struct pnet_
 }
 
 static enum pnet_status describe(const struct pnet_train_options *o, struct pnet_runner *s,
-    int64_t index, int64_t points, struct pnet_report_sample *to, struct pnet_error *e)
+    int64_t index, struct pnet_report_sample *to, struct pnet_error *e)
 {
     struct pnet_tally t;
     struct pnet_evaluation v;
     enum pnet_status st = pnet_tally_init(&t, o->plan, e);
     if (st) return st;
-    pnet_tally_add(&t, s, 1, points);
+    pnet_tally_add_metrics(&t, s);
     st = pnet_tally_finish(&t, &v, e);
     pnet_tally_free(&t);
     if (st) return st;
@@ -94,7 +94,7 @@ static enum pnet_status add_sample(const struct pnet_train_options *o, struct pn
     if (!st)
         st = pnet_runner_copy_tensor(s, 0, o->plan->prediction, &predicted, &prediction->rows, e);
     prediction->xyz = predicted;
-    if (!st) st = describe(o, s, next - 1, to->clouds[PNET_REPORT_PARTIAL].rows, to, e);
+    if (!st) st = describe(o, s, next - 1, to, e);
     return st;
 }
 

@@ -87,8 +87,7 @@ static struct pnet_evaluation evaluate_with(
     }
     pnet_runner_poison(s);
     if (pnet_runner_forward(s, 0, false, 0, &e)) exit(1);
-    pnet_tally_add(&t, s, samples, 1);
-    if (pnet_tally_finish(&t, &v, &e)) exit(1);
+    if (pnet_tally_add(&t, s, 0, samples, 1, &e) || pnet_tally_finish(&t, &v, &e)) exit(1);
     for (int i = 0; i < v.count; i++)
         v.lines[i].name = i ? "fmr" : "reg"; /* the plan's are freed */
     pnet_tally_free(&t);
