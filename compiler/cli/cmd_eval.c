@@ -289,7 +289,11 @@ static void print_comparison(const struct variant *v, int count, bool trained)
     puts("");
     for (int l = 0; l < v[0].v.count; l++) {
         printf("%-24s", v[0].v.lines[l].name);
-        for (int i = 0; i < count; i++) printf(" %14.4f", v[i].v.lines[l].value);
+        for (int i = 0; i < count; i++)
+            if (v[i].v.lines[l].counted)
+                printf(" %14.4f", v[i].v.lines[l].value);
+            else
+                printf(" %14s", "-");
         puts("");
         print_values(v, count, l);
     }

@@ -362,14 +362,21 @@ struct display {
     struct weights start; /* weights from which the training starts */
 };
 
+/* A loss that counted nothing is "-". Returns `text`. */
+static const char *loss_text(double loss, char text[40])
+{
+    snprintf(text, 40, isnan(loss) ? "-" : "%.4f", loss);
+    return text;
+}
+
 static void show(void *context, const struct pnet_train_progress *p)
 {
     struct display *d = context;
     if (d->quiet) return;
     if (p->evaluation) {
-        char line[512];
-        size_t n = (size_t)snprintf(line, sizeof line, "step %lld: validation loss %.4f",
-            (long long)p->step, p->evaluation->loss);
+        char line[512], value[40];
+        size_t n = (size_t)snprintf(line, sizeof line, "step %lld: validation loss %s",
+            (long long)p->step, loss_text(p->evaluation->loss, value));
         for (int i = 0; i < p->evaluation->count && n < sizeof line; i++)
             if (p->evaluation->lines[i].metric)
                 n += (size_t)snprintf(line + n, sizeof line - n, ", %s %.4f",
@@ -377,14 +384,13 @@ static void show(void *context, const struct pnet_train_progress *p)
         pnet_progress_line(d->bar, line);
         return;
     }
-    char text[160], loss[40] = "-";
-    if (!isnan(p->loss)) snprintf(loss, sizeof loss, "%.4f", p->loss);
+    char text[160], value[40];
     if (p->evaluating)
         snprintf(
             text, sizeof text, "validating %lld/%lld", (long long)p->batch, (long long)p->batches);
     else
         snprintf(text, sizeof text, "epoch %lld  loss %s  %.0fk points/s", (long long)p->epoch + 1,
-            loss, p->points_per_s / 1000);
+            loss_text(p->loss, value), p->points_per_s / 1000);
     pnet_progress_show(d->bar, p->step, p->steps, text);
 }
 

@@ -15,12 +15,12 @@
      val:  [{cloud: all/s*.ply, keep_every: 10}]  # number 0, 10, 20 ... of those listed
      test: [{cloud: all/s*.ply, drop_every: 10}]  # the others
      map: {0: ignore, 10: car, 252: car}          # raw label: class, its index, or `ignore`
-     map_other: ignore                            # raw labels not listed, or a class; else an error
+     map_other: ignore                            # raw labels not listed, NaN too, or a class; else an error
      ignore: [255]                                # raw labels that are ignored
      columns: [x, y, z, red, green, blue]         # names for nameless columns
 
-   Paths are relative to the index. Files of labels are .npy, .label (SemanticKITTI: the low 16 bits
-   are the class), else text with one number a line. The `label` of an entry is a class or a raw
+   Paths are relative to the index. Files of labels are .npy, .label (SemanticKITTI: four bytes a point, the
+   low 16 bits are the class), .bin (nuScenes-lidarseg: one byte a point), else text with one number a line. The `label` of an entry is a class or a raw
    label. Without `map` a raw label is the index of its class.
 
    The members of an .npz array are named by `points` and `labels`; an .npy array has its labels in

@@ -77,11 +77,6 @@ bool pnet_array_labels_points(const struct pnet_array *a)
     return a->labels.dims >= 2 && a->labels.count != a->points.shape[0];
 }
 
-double pnet_array_label(const struct pnet_array *a, int64_t i)
-{
-    return value(&a->labels, i);
-}
-
 static enum pnet_status make_points(const struct pnet_array *a, int64_t row, struct pnet_cloud *c,
     double *xyz, struct pnet_error *e)
 {

@@ -26,8 +26,6 @@ void pnet_array_free(struct pnet_array *a);
 
 /* Tells whether there is one label for each point. */
 bool pnet_array_labels_points(const struct pnet_array *a);
-/* Returns the raw label at an index of the flattened labels. */
-double pnet_array_label(const struct pnet_array *a, int64_t i);
 /* Makes the cloud of row `row`, which the caller frees; empty on failure. */
 enum pnet_status pnet_array_cloud(
     const struct pnet_array *a, int64_t row, struct pnet_cloud *c, struct pnet_error *e);

@@ -1,11 +1,11 @@
 /* Reads the index of a data set. */
 #include "runtime/data/dataset_array.h"
 #include "runtime/data/dataset_index.h"
+#include "runtime/data/dataset_labels.h"
 #include "runtime/base/glob.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +184,7 @@ int32_t pnet_index_label(struct pnet_index *r, const struct pnet_yaml_node *n)
     int32_t label = pnet_dataset_label(r->d, raw);
     if (label == PNET_LABEL_NONE)
         pnet_yaml_fail(r->y, n, "label: %" PRId64 " is none of the %d classes%s", raw,
-            r->d->class_count, r->d->mapped ? ", and not in `map`" : "");
+            r->d->class_count, r->d->mapped ? ", and not in `map`" : ", which count from 0");
     return label;
 }
 
@@ -270,16 +270,16 @@ static void read_clouds(struct pnet_index *r, const struct pnet_yaml_node *n, en
     pnet_paths_free(&pairs);
 }
 
-static int32_t array_label(
-    struct pnet_index *r, const struct pnet_yaml_node *n, const struct pnet_array *a, int64_t row)
+static int32_t array_label(struct pnet_index *r, const struct pnet_yaml_node *n,
+    const struct pnet_array *a, const char *path, int64_t row)
 {
     if (!a->labels.dims) return PNET_LABEL_NONE;
-    double raw = pnet_array_label(a, row);
-    int32_t label = raw == floor(raw) && fabs(raw) < 0x1p53 ? pnet_dataset_label(r->d, (int64_t)raw)
-                                                            : PNET_LABEL_NONE;
-    if (label == PNET_LABEL_NONE)
-        pnet_yaml_fail(r->y, n, "label %g of row %" PRId64 " is none of the %d classes", raw, row,
-            r->d->class_count);
+    struct pnet_error e;
+    int32_t label;
+    const struct pnet_field f = {.type = a->labels.type, .data = a->labels.data};
+    const struct pnet_raw_labels raw = {.field = &f, .count = a->labels.count, .path = path};
+    enum pnet_status status = pnet_labels_convert(r->d, &raw, row, row, &label, &e);
+    if (status) pnet_index_fail(r, n, status, &e);
     return label;
 }
 
@@ -294,7 +294,7 @@ static void add_rows(struct pnet_index *r, const struct pnet_yaml_node *n, enum 
     for (int64_t row = 0; row < a->points.shape[0] && pnet_yaml_ok(r->y); row++) {
         if (!pnet_index_takes(&share, row)) continue;
         struct pnet_entry entry = {.array = index, .row = row, .label = PNET_LABEL_NONE};
-        if (clouds) entry.label = array_label(r, n, a, row);
+        if (clouds) entry.label = array_label(r, n, a, path, row);
         entry.cloud = pnet_index_copy(r, path);
         pnet_index_add(r, s, entry);
     }

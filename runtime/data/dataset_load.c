@@ -1,6 +1,7 @@
 /* Loads an entry of a data set: the cloud and its labels, converted from raw labels to classes. */
 #include "runtime/data/dataset.h"
 #include "runtime/data/dataset_array.h"
+#include "runtime/data/dataset_labels.h"
 #include "runtime/data/input_map.h"
 #include "runtime/io/kitti.h"
 #include "runtime/io/npy.h"
@@ -26,46 +27,42 @@ static int64_t file_row(const struct pnet_cloud *c, int64_t row)
     return c->file_row ? c->file_row[row] : row;
 }
 
-/* Converts a raw label to a class. */
-static enum pnet_status convert(const struct pnet_dataset *d, double raw, const char *path,
-    int64_t row, int32_t *label, struct pnet_error *e)
-{
-    bool whole = raw == floor(raw) && fabs(raw) < 0x1p53;
-    *label = whole ? pnet_dataset_label(d, (int64_t)raw) : PNET_LABEL_NONE;
-    if (*label != PNET_LABEL_NONE) return PNET_OK;
-    return pnet_error_set(e, PNET_BAD_DATA,
-        "%s: row %" PRId64
-        ": label %.17g is %s; list it in the `%s` of %s, or set `map_other: ignore`",
-        path, row, raw,
-        !whole      ? "no integer"
-        : d->mapped ? "not in the map"
-                    : "beyond the classes",
-        d->mapped ? "map" : "ignore", d->path);
-}
-
 /* Selects the labels of the rows that were kept from `raw`, which has one for each row of the file. */
-static enum pnet_status keep(const struct pnet_dataset *d, const struct pnet_field *raw,
-    const char *path, struct pnet_labelled *l, struct pnet_error *e)
+static enum pnet_status keep(const struct pnet_dataset *d, const struct pnet_raw_labels *raw,
+    struct pnet_labelled *l, struct pnet_error *e)
 {
     for (int64_t i = 0; i < l->cloud.rows; i++) {
         int64_t row = file_row(&l->cloud, i);
-        enum pnet_status status = convert(d, pnet_field_get(raw, row), path, row, &l->labels[i], e);
+        enum pnet_status status = pnet_labels_convert(d, raw, row, row, &l->labels[i], e);
         if (status) return status;
     }
     return PNET_OK;
 }
 
+/* The same of a file with labels alone. */
+static enum pnet_status keep_all(const struct pnet_dataset *d, enum pnet_scalar type, void *data,
+    const char *path, struct pnet_labelled *l, struct pnet_error *e)
+{
+    const struct pnet_field f = {.type = type, .data = data};
+    const struct pnet_raw_labels raw = {
+        .field = &f, .count = l->cloud.file_rows, .path = path, .of_field = false};
+    return keep(d, &raw, l, e);
+}
+
 static enum pnet_status from_field(
     const struct pnet_dataset *d, const char *path, struct pnet_labelled *l, struct pnet_error *e)
 {
-    const struct pnet_field *f = pnet_cloud_field(&l->cloud, d->label_field);
-    if (!f) {
+    const struct pnet_raw_labels raw = {.field = pnet_cloud_field(&l->cloud, d->label_field),
+        .count = l->cloud.rows,
+        .path = path,
+        .of_field = true};
+    if (!raw.field) {
         l->label_count = 0;
         return PNET_OK;
     }
     for (int64_t i = 0; i < l->cloud.rows; i++) {
         enum pnet_status status =
-            convert(d, pnet_field_get(f, i), path, file_row(&l->cloud, i), &l->labels[i], e);
+            pnet_labels_convert(d, &raw, i, file_row(&l->cloud, i), &l->labels[i], e);
         if (status) return status;
     }
     return PNET_OK;
@@ -80,8 +77,20 @@ static enum pnet_status from_kitti(
     if (!raw) return pnet_error_memory(e);
     enum pnet_status status = pnet_labels_read(path, n, raw, e);
     for (int64_t i = 0; i < n && !status; i++) raw[i] &= 0xffff;
-    struct pnet_field f = {.type = PNET_U32, .data = raw};
-    if (!status) status = keep(d, &f, path, l, e);
+    if (!status) status = keep_all(d, PNET_U32, raw, path, l, e);
+    free(raw);
+    return status;
+}
+
+/* nuScenes-lidarseg: one byte a point. */
+static enum pnet_status from_bytes(
+    const struct pnet_dataset *d, const char *path, struct pnet_labelled *l, struct pnet_error *e)
+{
+    int64_t n = l->cloud.file_rows;
+    uint8_t *raw = malloc(n ? (size_t)n : 1);
+    if (!raw) return pnet_error_memory(e);
+    enum pnet_status status = pnet_labels_read_bytes(path, n, raw, e);
+    if (!status) status = keep_all(d, PNET_U8, raw, path, l, e);
     free(raw);
     return status;
 }
@@ -92,19 +101,18 @@ static enum pnet_status from_npy(
     struct pnet_npy a;
     enum pnet_status status = pnet_npy_read(path, &a, e);
     if (status) return status;
-    struct pnet_field f = {.type = a.type, .data = a.data};
     if (a.count != l->cloud.file_rows)
         status = pnet_error_set(e, PNET_BAD_DATA,
             "%s: %" PRId64 " labels for a cloud of %" PRId64 " points", path, a.count,
             l->cloud.file_rows);
     else
-        status = keep(d, &f, path, l, e);
+        status = keep_all(d, a.type, a.data, path, l, e);
     pnet_npy_free(&a);
     return status;
 }
 
 static enum pnet_status parse_lines(
-    struct pnet_text *t, int64_t *raw, int64_t n, struct pnet_error *e)
+    struct pnet_text *t, double *raw, int64_t n, struct pnet_error *e)
 {
     struct pnet_span line, word;
     int64_t count = 0;
@@ -113,9 +121,10 @@ static enum pnet_status parse_lines(
         if (count == n)
             return pnet_text_error(t, e, "more labels than the %" PRId64 " points of the cloud", n);
         if (!pnet_span_word(&line, &word) || !pnet_value_parse(word, PNET_F64, &value) ||
-            !(fabs(value) < 0x1p53) || value != floor(value) || pnet_span_word(&line, &word))
+            !(isnan(value) || (fabs(value) < 0x1p53 && value == floor(value))) ||
+            pnet_span_word(&line, &word))
             return pnet_text_error(t, e, "expected one integer, a label, a line");
-        raw[count++] = (int64_t)value;
+        raw[count++] = value;
     }
     if (count < n)
         return pnet_text_error(
@@ -131,15 +140,14 @@ static enum pnet_status from_text(
     struct pnet_text t;
     enum pnet_status status = pnet_bytes_read(path, &b, e);
     if (status) return status;
-    int64_t *raw = malloc(n ? (size_t)n * sizeof *raw : 1);
+    double *raw = malloc(n ? (size_t)n * sizeof *raw : 1);
     if (!raw) {
         pnet_bytes_free(&b);
         return pnet_error_memory(e);
     }
     pnet_text_begin(&t, &b, path);
     status = parse_lines(&t, raw, n, e);
-    struct pnet_field f = {.type = PNET_I64, .data = raw};
-    if (!status) status = keep(d, &f, path, l, e);
+    if (!status) status = keep_all(d, PNET_F64, raw, path, l, e);
     free(raw);
     pnet_bytes_free(&b);
     return status;
@@ -153,13 +161,12 @@ static enum pnet_status from_array(const struct pnet_dataset *d, const struct pn
         l->label_count = 0;
         return PNET_OK;
     }
-    for (int64_t i = 0; i < l->cloud.rows; i++) {
-        int64_t row = file_row(&l->cloud, i);
-        double raw = pnet_array_label(a, entry->row * a->points.shape[1] + row);
-        enum pnet_status status = convert(d, raw, name, row, &l->labels[i], e);
-        if (status) return status;
-    }
-    return PNET_OK;
+    const struct pnet_field f = {.type = a->labels.type, .data = a->labels.data};
+    const struct pnet_raw_labels raw = {.field = &f,
+        .begin = entry->row * a->points.shape[1],
+        .count = a->points.shape[1],
+        .path = name};
+    return keep(d, &raw, l, e);
 }
 
 static bool ends(const char *path, const char *ending)
@@ -184,6 +191,7 @@ static enum pnet_status load_labels(const struct pnet_dataset *d, const struct p
     if (!entry->labels) return from_field(d, name, l, e);
     if (ends(entry->labels, ".npy")) return from_npy(d, entry->labels, l, e);
     if (ends(entry->labels, ".label")) return from_kitti(d, entry->labels, l, e);
+    if (ends(entry->labels, ".bin")) return from_bytes(d, entry->labels, l, e);
     return from_text(d, entry->labels, l, e);
 }
 

@@ -49,7 +49,7 @@ static struct pnet_sample *new_sample(const struct pnet_input *input, int64_t ro
     return NULL;
 }
 
-/* Takes classes from a field of the cloud; negative ones are ignored. */
+/* Takes classes from a field of the cloud; negative integers are ignored. */
 static enum pnet_status take_classes(const struct pnet_input_field *f, const struct pnet_cloud *c,
     const char *name, const char *path, int32_t *out, struct pnet_error *e)
 {
@@ -60,10 +60,13 @@ static enum pnet_status take_classes(const struct pnet_input_field *f, const str
             f->name);
     for (int64_t i = 0; i < c->rows; i++) {
         double v = pnet_field_get(from, i);
-        if (v != floor(v) || v >= f->classes)
+        if (!isfinite(v) || v != floor(v) || v >= f->classes)
             return pnet_error_set(e, PNET_BAD_DATA,
-                "%s: row %" PRId64 ": %s is %g, expected an integer below %d", path,
-                c->file_row ? c->file_row[i] : i, name, v, f->classes);
+                "%s: row %" PRId64 ": %s is %g, expected an integer below %d%s", path,
+                c->file_row ? c->file_row[i] : i, name, v, f->classes,
+                isnan(v) ? "; where NaN marks points without a label, take `label_field: "
+                           "FIELD` and `map_other: ignore` of the data set instead"
+                         : "");
         out[i] = v < 0 ? -1 : (int32_t)v;
     }
     return PNET_OK;

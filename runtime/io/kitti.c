@@ -125,17 +125,33 @@ enum pnet_status pnet_kitti_write(
     return status;
 }
 
-enum pnet_status pnet_labels_read(
-    const char *path, int64_t expected, uint32_t *out, struct pnet_error *e)
+/* Fills out[expected] with labels of `size` bytes each. */
+static enum pnet_status read_labels(
+    const char *path, int64_t expected, int64_t size, void *out, struct pnet_error *e)
 {
     struct pnet_bytes b;
     enum pnet_status status = pnet_bytes_read(path, &b, e);
     if (status != PNET_OK) return status;
-    if (b.size % 4 || b.size / 4 != (uint64_t)expected)
-        status = pnet_byte_error(
-            path, b.size, e, "the file ends, expected %" PRId64 " labels of 4 bytes", expected);
+    if (b.size % (uint64_t)size || b.size / (uint64_t)size != (uint64_t)expected)
+        status = pnet_error_set(e, PNET_BAD_DATA,
+            "%s: %zu bytes for a cloud of %" PRId64 " points: expected %" PRId64
+            " byte%s a point; a .label file has 4 (SemanticKITTI), a .bin file of labels 1 "
+            "(nuScenes)",
+            path, b.size, expected, size, size == 1 ? "" : "s");
     else if (b.size)
         memcpy(out, b.data, b.size);
     pnet_bytes_free(&b);
     return status;
+}
+
+enum pnet_status pnet_labels_read(
+    const char *path, int64_t expected, uint32_t *out, struct pnet_error *e)
+{
+    return read_labels(path, expected, sizeof *out, out, e);
+}
+
+enum pnet_status pnet_labels_read_bytes(
+    const char *path, int64_t expected, uint8_t *out, struct pnet_error *e)
+{
+    return read_labels(path, expected, sizeof *out, out, e);
 }

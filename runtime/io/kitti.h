@@ -11,5 +11,8 @@
    (pnet_cloud.file_rows). PNET_BAD_DATA: the file has another number of labels; PNET_FAILED: it cannot be read. */
 enum pnet_status pnet_labels_read(
     const char *path, int64_t expected, uint32_t *out, struct pnet_error *e);
+/* The same of labels as nuScenes-lidarseg keeps them: one byte a point, the class. */
+enum pnet_status pnet_labels_read_bytes(
+    const char *path, int64_t expected, uint8_t *out, struct pnet_error *e);
 
 #endif

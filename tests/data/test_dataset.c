@@ -106,7 +106,7 @@ static void test_classification(const struct folder *f)
     expect_bad(f, head_class, "train: [{cloud: a/s1/x.txt, label: bowll}]\n",
         "4: `bowll` is none of the 2 classes; did you mean `bowl`?");
     expect_bad(f, head_class, "train: [{cloud: a/s1/x.txt, label: 2}]\n",
-        "4: label: 2 is none of the 2 classes");
+        "4: label: 2 is none of the 2 classes, which count from 0");
     expect_bad(f, head_class, "map: {2: cup}\ntrain: [{cloud: a/s1/x.txt, label: 1}]\n",
         "5: label: 1 is none of the 2 classes, and not in `map`");
     expect_bad(f, head_class, "train: [{cloud: a/s1/x.txt, labels: a/s1/x.txt}]\n",

@@ -269,6 +269,17 @@ static void test_samples(void)
     fields[4].classes = 1;
     CHECK(pnet_sample_make(&inputs[1], &map, &cloud, labels, 2, "c", &s[0], &e) == PNET_BAD_DATA);
     CHECK_STR(e.message, "c: row 0: what is 1, expected an integer below 1");
+    fields[4].classes = 3;
+    float *what = pnet_cloud_field(&cloud, "what")->data;
+    static const float bad[] = {NAN, -INFINITY, 0.5f};
+    static const char *const parts[] = {"what is nan, expected an integer below 3; where NaN marks",
+        "what is -inf, expected an integer", "what is 0.5, expected an integer"};
+    for (int i = 0; i < 3; i++) {
+        what[1] = bad[i];
+        CHECK(
+            pnet_sample_make(&inputs[1], &map, &cloud, labels, 2, "c", &s[0], &e) == PNET_BAD_DATA);
+        CHECKF(strstr(e.message, parts[i]) && strstr(e.message, "row 2"), "%s", e.message);
+    }
     pnet_input_map_free(&map);
 }
 
