@@ -138,18 +138,25 @@ static enum pnet_status keep_diagnostics(struct pnet_model *m, struct pnet_error
     return PNET_OK;
 }
 
-/* Lists the parameters that a weights file holds: all but the biases that only folding makes. */
+/* Does a weights file hold the parameter? Not a bias that only folding makes, nor what nothing in the plan reads. */
+static bool is_of_file(const struct pnet_plan *p, int param)
+{
+    bool held = p->params[param].offset >= 0;
+    for (int i = 0; i < p->fold_count; i++) {
+        const struct pnet_plan_fold *f = &p->folds[i];
+        if (f->bias == param && !f->bias_was_there) return false;
+        held |= f->scale == param || f->shift == param || f->mean == param || f->var == param;
+    }
+    return held;
+}
+
 static enum pnet_status list_weights(struct pnet_model *m, struct pnet_error *e)
 {
     const struct pnet_plan *p = m->plan;
     m->weights = calloc((size_t)p->param_count + 1, sizeof *m->weights);
     if (!m->weights) return pnet_error_memory(e);
-    for (int i = 0; i < p->param_count; i++) {
-        bool made = false;
-        for (int f = 0; f < p->fold_count; f++)
-            made |= p->folds[f].bias == i && !p->folds[f].bias_was_there;
-        if (!made) m->weights[m->weight_count++] = i;
-    }
+    for (int i = 0; i < p->param_count; i++)
+        if (is_of_file(p, i)) m->weights[m->weight_count++] = i;
     return PNET_OK;
 }
 

@@ -41,7 +41,13 @@ static int find_alone(const struct pnet_model *m, const char *name, struct pnet_
             name);
         return -1;
     }
-    pnet_error_set(e, PNET_USAGE, "the model has no weight `%s`", name);
+    int param = pnet_plan_param_find(m->plan, name);
+    if (param >= 0 && m->plan->params[param].offset < 0)
+        pnet_error_set(e, PNET_USAGE, "the model does not use the weight `%s`: %s", name,
+            m->purpose == PNET_PURPOSE_INFER ? "its result and outputs do not depend on it"
+                                             : "no loss, metric or output depends on it");
+    else
+        pnet_error_set(e, PNET_USAGE, "the model has no weight `%s`", name);
     return -1;
 }
 

@@ -97,6 +97,9 @@ static void put_line(const struct pnet_exchange_line *l, bool out_first, FILE *o
         put_part(out, l->theirs, l->dims, l->shape);
         if (l->kind == PNET_EXCHANGE_IGNORED)
             fputs(": a counter, ignored", out);
+        else if (l->unread)
+            fprintf(out, ": nothing depends on %s of the model",
+                pnet_printable(l->renamed, text, sizeof text));
         else if (strcmp(l->renamed, l->theirs) != 0)
             fprintf(out, ": not in the model as %s", pnet_printable(l->renamed, text, sizeof text));
         else
@@ -188,6 +191,7 @@ static void put_object(struct pnet_json *j, const struct pnet_exchange_line *l)
         put_shape(j, "shape", l->dims, l->shape);
     }
     if (l->renamed) pnet_json_string(j, "renamed", l->renamed);
+    if (l->unread) pnet_json_bool(j, "unread", true);
     if (l->ours) pnet_json_string(j, "weight", l->ours);
     if (l->ours && l->want_dims >= 0)
         put_shape(j, l->kind == PNET_EXCHANGE_MISFIT ? "expected" : "weight_shape", l->want_dims,

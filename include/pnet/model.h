@@ -95,7 +95,8 @@ PNET_API enum pnet_status pnet_model_input(
 PNET_API enum pnet_status pnet_model_field(const struct pnet_model *m, size_t input, size_t index,
     struct pnet_field_info *f, struct pnet_error *e);
 
-/* The tensors of a weights file for this model: trained weights, and running statistics of norms. */
+/* The tensors of a weights file for this model: trained weights, and running statistics of norms. A weight on which no loss,
+   metric, output or result depends is none of them. */
 struct pnet_weight_info {
     size_t size;
     const char *name; /* "rooms.s.0.unit.conv.weight" */

@@ -84,7 +84,7 @@ PNET_API enum pnet_status pnet_session_copy_weights(
 PNET_API enum pnet_status pnet_session_save(
     struct pnet_session *s, const char *path, struct pnet_error *e);
 /* One weight by its name, row-major; `count` is its number of elements. PNET_USAGE: there is none of that name, it has
-   another count, or it is folded. */
+   another count, it is folded, or nothing that the model computes depends on it. */
 PNET_API enum pnet_status pnet_session_get_weight(
     struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e);
 PNET_API enum pnet_status pnet_session_set_weight(struct pnet_session *s, const char *name,

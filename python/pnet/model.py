@@ -181,7 +181,7 @@ class Model(Handle):
 
     @functools.cached_property
     def weights(self) -> list[Weight]:
-        """The tensors of a weights file."""
+        """The tensors of a weights file: the weights on which a loss, metric, output or result depends."""
         return [Weight(library.decode(w.name), tuple(w.shape[:w.dims]), bool(w.trained), bool(w.folded))
                 for _, w in self._list("pnet_model_weight", library.pnet_weight_info)]
 

@@ -100,7 +100,8 @@ static enum pnet_status import_one(const struct pnet_exchange *x, int param, con
 }
 
 /* Lists the tensors that no weight has asked for. Takes the names over from `names`. */
-static void list_left(const bool *used, struct pnet_renamed *names, struct pnet_exchanged *r)
+static void list_left(const struct pnet_plan *p, const bool *used, struct pnet_renamed *names,
+    struct pnet_exchanged *r)
 {
     for (size_t i = 0; i < names->file->count; i++) {
         if (used[i]) continue;
@@ -110,6 +111,7 @@ static void list_left(const bool *used, struct pnet_renamed *names, struct pnet_
         put_tensor(line, &names->file->tensors[i]);
         if (ignored) continue;
         line->renamed = r->names[r->name_count++] = names->names[i];
+        line->unread = pnet_plan_param_find(p, names->names[i]) >= 0;
         names->names[i] = NULL;
     }
 }
@@ -127,7 +129,7 @@ enum pnet_status pnet_import_weights(const struct pnet_exchange *x, const char *
     }
     for (int i = 0; i < x->plan->param_count && !st; i++)
         if (x->plan->params[i].offset >= 0) st = import_one(x, i, name, &names, used, r, e);
-    if (!st) list_left(used, &names, r);
+    if (!st) list_left(x->plan, used, &names, r);
     if (st) pnet_exchanged_free(r);
     pnet_renamed_free(&names);
     free(used);

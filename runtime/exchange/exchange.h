@@ -27,11 +27,12 @@ enum pnet_exchange_kind {
 /* A tensor, a weight, or both. Names point into the file, the plan and the result. */
 struct pnet_exchange_line {
     enum pnet_exchange_kind kind;
-    const char *theirs;              /* NULL: MISSING */
-    const char *renamed;             /* LEFT: the name after the map */
-    const char *ours;                /* NULL: LEFT, IGNORED */
-    enum pnet_tensor_type type;      /* of the tensor */
-    int dims, want_dims;             /* want_dims -1: the library has no such layer */
+    const char *theirs;         /* NULL: MISSING */
+    const char *renamed;        /* LEFT: the name after the map */
+    const char *ours;           /* NULL: LEFT, IGNORED */
+    bool unread;                /* LEFT: the model has such a weight, on which nothing depends */
+    enum pnet_tensor_type type; /* of the tensor */
+    int dims, want_dims;        /* want_dims -1: the library has no such layer */
     int64_t shape[PNET_TENSOR_DIMS]; /* of the tensor */
     int64_t want
         [PNET_TENSOR_DIMS]; /* of the weight: in pnet; of a MISFIT its usual shape in the library */

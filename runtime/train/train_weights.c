@@ -62,8 +62,10 @@ static enum pnet_status load_all(struct loading *l, const struct pnet_train_opti
     char text[512];
     for (size_t i = 0; i < l->tensors.file->count; i++)
         if (!l->used[i])
-            fprintf(l->misses, "  %s: not in the model\n",
-                pnet_printable(l->tensors.names[i], text, sizeof text));
+            fprintf(l->misses, "  %s: %s\n", pnet_printable(l->tensors.names[i], text, sizeof text),
+                pnet_plan_param_find(p, l->tensors.names[i]) < 0
+                    ? "not in the model"
+                    : "no loss or metric of the model depends on it");
     if (!st && !l->loaded)
         st = pnet_error_set(e, PNET_BAD_MODEL,
             "%s: none of its %zu tensors has the name and shape of a weight of the model; "
