@@ -81,7 +81,8 @@ struct objectives {
     struct pnet_runner *runner;
 };
 
-static inline struct objectives objectives_open(const char *lines, enum pnet_purpose_kind purpose)
+static inline struct objectives objectives_open(
+    const char *lines, enum pnet_purpose_kind purpose, struct pnet_device where)
 {
     struct objectives o;
     char text[4096];
@@ -91,7 +92,7 @@ static inline struct objectives objectives_open(const char *lines, enum pnet_pur
     snprintf(text, sizeof text, "%s%s", objectives_model, lines);
     o.compilation = need_plan(pnet_compile_text("m.pnet", text, strlen(text), &options), lines);
     o.plan = pnet_compilation_plan(o.compilation);
-    struct pnet_bound *bound = need_bound(o.plan, (struct pnet_device){0}, PNET_FP32);
+    struct pnet_bound *bound = need_bound(o.plan, where, PNET_FP32);
     need(pnet_runner_new(bound, &of_runner, &o.runner, &e), &e, "runner");
     need(pnet_runner_init_params(o.runner, &e), &e, "weights");
     return o;

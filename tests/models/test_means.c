@@ -4,6 +4,9 @@
 
 #include <omp.h>
 
+/* argv[1]: "cpu" (default) or "cuda". */
+static struct pnet_device device;
+
 enum { COUNT = 7, CLASSES = 3 };
 
 /* Two clouds have no label, one has no point. */
@@ -101,7 +104,7 @@ static bool near(double a, double b)
 
 static void test_batches(enum pnet_purpose_kind purpose)
 {
-    struct objectives o = objectives_open(lines, purpose);
+    struct objectives o = objectives_open(lines, purpose, device);
     struct sums s = sums_of(&o);
     double want[SUM + 1], first[LOSSES];
     for (int i = 0; i < SUM; i++) want[i] = s.sum[i] / s.count[i];
@@ -133,7 +136,7 @@ static void test_idle(void)
         "loss l = dice(x, p.label)\n", "loss l = circle(x, u, M)\n",
         "loss l = hardest_contrastive(x, u, M)\n", "loss l = focal(x, p.label)\n"};
     for (size_t i = 0; i < sizeof of_pair / sizeof of_pair[0]; i++) {
-        struct objectives o = objectives_open(of_pair[i], PNET_FOR_EVAL);
+        struct objectives o = objectives_open(of_pair[i], PNET_FOR_EVAL, device);
         struct pnet_evaluation one = objectives_evaluate(&o, pair, 1, 1),
                                both = objectives_evaluate(&o, pair, 2, 1),
                                none = objectives_evaluate(&o, pair + 1, 1, 1);
@@ -155,7 +158,7 @@ static void test_sum(void)
     struct objectives o =
         objectives_open("loss a = cross_entropy(x, p.label)\nloss b = mse(x, p.f)\n"
                         "loss c = cross_entropy(x, p.label) + mse(x, p.f)\n",
-            PNET_FOR_EVAL);
+            PNET_FOR_EVAL, device);
     struct pnet_evaluation v = objectives_evaluate(&o, &without, 1, 1);
     CHECK(isnan(v.lines[0].value) && v.lines[1].value > 0);
     CHECK(v.lines[2].value == v.lines[1].value && v.loss == 2 * v.lines[1].value);
@@ -163,8 +166,13 @@ static void test_sum(void)
     objectives_close(&o);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    struct pnet_error e;
+    if ((argc > 1 && pnet_device_parse(argv[1], &device, &e)) || pnet_device_check(device, &e)) {
+        printf("skipped: %s\n", e.message);
+        return 77;
+    }
     omp_set_num_threads(1); /* the clouds are small */
     test_batches(PNET_FOR_EVAL);
     test_batches(PNET_FOR_TRAINING);

@@ -74,7 +74,7 @@ static void test_pairs(const struct pnet_evaluation alone[COUNT])
         for (int j = 0; j < COUNT; j++) {
             if (i == j) continue;
             snprintf(lines, sizeof lines, "%s%s", objectives[i], objectives[j]);
-            struct objectives o = objectives_open(lines, PNET_FOR_EVAL);
+            struct objectives o = objectives_open(lines, PNET_FOR_EVAL, (struct pnet_device){0});
             struct pnet_evaluation v = objectives_evaluate(&o, clouds, CLOUDS, CLOUDS);
             CHECKF(same_line(&v.lines[0], &alone[i].lines[0]), "%sfirst, with %s: %g, alone %g",
                 objectives[i], objectives[j], v.lines[0].value, alone[i].lines[0].value);
@@ -88,7 +88,7 @@ static void test_pairs(const struct pnet_evaluation alone[COUNT])
 /* The predictions, [rows, 3], of all clouds in one batch. */
 static float *predict(struct pnet_batch **b)
 {
-    struct objectives o = objectives_open(objectives[0], PNET_FOR_EVAL);
+    struct objectives o = objectives_open(objectives[0], PNET_FOR_EVAL, (struct pnet_device){0});
     struct pnet_error e;
     void *x = NULL;
     int64_t rows;
@@ -209,7 +209,8 @@ int main(void)
     test_complete();
     test_results();
     for (int i = 0; i < COUNT; i++) {
-        struct objectives o = objectives_open(objectives[i], PNET_FOR_EVAL);
+        struct objectives o =
+            objectives_open(objectives[i], PNET_FOR_EVAL, (struct pnet_device){0});
         alone[i] = objectives_evaluate(&o, clouds, CLOUDS, CLOUDS);
         objectives_close(&o);
     }
