@@ -276,7 +276,7 @@ static enum pnet_status load_batch(const struct inference *f, char *const *paths
     enum pnet_status st = PNET_OK;
     for (int k = 0; k < feed->count && !st; k++) st = read_cloud(f, paths[k], &clouds[k], e);
     for (int k = 0; k < feed->count && !st && pnet_plan_one_frame(f->plan); k++)
-        pnet_cloud_move_offset(&clouds[k], clouds[place_of_result(f)].offset);
+        st = pnet_cloud_move_offset(&clouds[k], clouds[place_of_result(f)].offset, e);
     for (int k = 0; k < feed->count && !st; k++) {
         lists[k] = (const struct pnet_sample *const *)&samples[k];
         st = pnet_sample_make(&f->plan->inputs[feed->input[k]], &f->weights.map, &clouds[k], NULL,

@@ -33,8 +33,7 @@ static void span_add(struct span *s, double x)
 static struct span span_of_axis(const struct pnet_cloud *c, int axis)
 {
     struct span s = {INFINITY, -INFINITY};
-    for (int64_t i = 0; i < c->rows; i++)
-        span_add(&s, c->offset[axis] + (double)c->xyz[3 * i + axis]);
+    for (int64_t i = 0; i < c->rows; i++) span_add(&s, pnet_cloud_at(c, i, axis));
     return s;
 }
 

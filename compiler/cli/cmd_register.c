@@ -218,9 +218,8 @@ static enum pnet_status write_files(struct registration *r, struct pnet_error *e
     if (q->picture) st = pnet_register_picture(q->picture, &source, &target, r->before, r->pose, e);
     if (st || !q->output) return st;
     struct pnet_cloud *c = &r->side[0].cloud;
-    pnet_rigid_apply(r->pose, c->rows, c->xyz, c->xyz);
-    memcpy(c->offset, r->side[1].cloud.offset, sizeof c->offset);
-    st = pnet_cloud_restore(c, e);
+    st = pnet_cloud_transform(c, r->pose, r->side[1].cloud.offset, e);
+    if (!st) st = pnet_cloud_restore(c, e);
     return st ? st : pnet_cloud_write(q->output, c, e);
 }
 

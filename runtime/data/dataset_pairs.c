@@ -415,7 +415,7 @@ enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_
         status = load_cloud(d, pair->target, &p->target, warning ? warning[1] : NULL, e);
     if (!status && pair->turned) pnet_pair_turn_source(pair, &p->source);
     if (!status && d->task == PNET_COMPLETION && pair->target)
-        pnet_cloud_move_offset(&p->source, p->target.offset);
+        status = pnet_cloud_move_offset(&p->source, p->target.offset, e);
     if (status)
         pnet_loaded_pair_free(p);
     else if (pair->target)

@@ -43,6 +43,7 @@ static void turn_point(const double m[3][3], const double p[3], double q[3])
 void pnet_pair_turn_source(const struct pnet_pair *pair, struct pnet_cloud *source)
 {
     double p[3], q[3];
+    pnet_cloud_forget_exact(source);
     for (int64_t i = 0; i < source->rows; i++) {
         for (int c = 0; c < 3; c++) p[c] = (double)source->xyz[3 * i + c];
         turn_point(pair->turn, p, q);

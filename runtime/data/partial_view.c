@@ -176,6 +176,7 @@ enum pnet_status pnet_partial_normalise(
     for (int64_t i = 0; i < 3 * c->rows; i++)
         c->xyz[i] = (float)(((double)c->xyz[i] - mean[i % 3]) / farthest);
     memset(c->offset, 0, sizeof c->offset);
+    pnet_cloud_forget_exact(c);
     return PNET_OK;
 }
 

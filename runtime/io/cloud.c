@@ -21,6 +21,7 @@ void pnet_cloud_free(struct pnet_cloud *c)
     free(c->fields);
     free(c->file_row);
     free(c->xyz);
+    free(c->exact);
     *c = (struct pnet_cloud){.rows = 0};
 }
 
@@ -82,7 +83,7 @@ enum pnet_status pnet_cloud_place(
     pnet_placer_measure(&p, n, xyz);
     if (!pnet_placer_turn(&p)) return pnet_error_memory(e);
     pnet_placer_put(&p, n, xyz);
-    return pnet_placer_end(&p, c) ? PNET_OK : pnet_error_memory(e);
+    return pnet_placer_end(&p, c, e);
 }
 
 /* Returns the values of all rows of the file: those of the rows kept and of the rows dropped (0 if these are not known). */
@@ -106,20 +107,26 @@ static void *restore_field(const struct pnet_cloud *c, const struct pnet_field *
 enum pnet_status pnet_cloud_restore(struct pnet_cloud *c, struct pnet_error *e)
 {
     if (!c->file_row) return PNET_OK;
-    float *xyz = malloc((size_t)c->file_rows * 3 * sizeof *xyz);
+    size_t numbers = (size_t)c->file_rows * 3;
+    float *xyz = malloc(numbers * sizeof *xyz);
+    double *exact = c->exact ? malloc(numbers * sizeof *exact) : NULL;
     void **data = calloc((size_t)c->field_count + 1, sizeof *data);
-    bool ok = xyz && data;
+    bool ok = xyz && data && (exact || !c->exact);
     for (int f = 0; f < c->field_count && ok; f++)
         ok = (data[f] = restore_field(c, &c->fields[f])) != NULL;
     if (!ok) {
         for (int f = 0; data && f < c->field_count; f++) free(data[f]);
         free(data);
+        free(exact);
         free(xyz);
         return pnet_error_memory(e);
     }
-    for (int64_t i = 0; i < 3 * c->file_rows; i++) xyz[i] = NAN;
-    for (int64_t i = 0; i < c->rows; i++)
+    for (size_t i = 0; i < numbers; i++) xyz[i] = NAN;
+    for (size_t i = 0; i < numbers && exact; i++) exact[i] = (double)NAN;
+    for (int64_t i = 0; i < c->rows; i++) {
         memcpy(&xyz[3 * c->file_row[i]], &c->xyz[3 * i], 3 * sizeof *xyz);
+        if (exact) memcpy(&exact[3 * c->file_row[i]], &c->exact[3 * i], 3 * sizeof *exact);
+    }
     for (int f = 0; f < c->field_count; f++) {
         free(c->fields[f].data);
         free(c->fields[f].dropped);
@@ -128,8 +135,10 @@ enum pnet_status pnet_cloud_restore(struct pnet_cloud *c, struct pnet_error *e)
     }
     free(data);
     free(c->xyz);
+    free(c->exact);
     free(c->file_row);
     c->xyz = xyz;
+    c->exact = exact;
     c->file_row = NULL;
     c->rows = c->file_rows;
     return PNET_OK;

@@ -31,16 +31,25 @@ struct pnet_field {
     void *dropped; /* [file_rows - rows] values of the dropped rows, in their order; NULL: none */
 };
 
+/* Points so far from the others that an offset for all of them would cost the others precision (runtime/io/stray.h). */
+struct pnet_strays {
+    int64_t count;
+    int64_t row;     /* of the file, the first of them */
+    double distance; /* of that one from the box of the other points, metres */
+};
+
 /* Owns all it points to. Zeroed: empty. Points with NaN or infinite coordinates are dropped: `rows` counts the points that
    are left, `file_rows` those of the file. */
 struct pnet_cloud {
     int64_t rows;
     int64_t file_rows;
     int64_t *file_row; /* [rows], ascending; NULL when rows == file_rows */
-    /* metres: file coordinate = offset + xyz; zero while all |p| stay below 1000 m, else the box
-       minimum rounded down to 100 m */
+    /* metres: file coordinate = offset + xyz, rounded; zero while all |p| stay below 1000 m, else the box
+       minimum rounded down to 100 m, both without the strays. Models read xyz: the offset is their origin. */
     double offset[3];
-    float *xyz;                /* [rows, 3], metres */
+    float *xyz;    /* [rows, 3], metres */
+    double *exact; /* [rows, 3] file coordinates; NULL: offset + xyz is each of them exactly */
+    struct pnet_strays strays;
     enum pnet_scalar xyz_type; /* type in the file, with which it is written again */
     /* x and y are degrees of longitude and latitude; the file says so, or their values suggest it */
     bool degrees;
@@ -63,6 +72,10 @@ enum pnet_status pnet_cloud_read(
    pnet_cloud_name_columns (runtime/data/input_map.h) then names their columns. */
 enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns, int column_count,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e);
+/* Writes the warning of the functions above: points that were dropped, strays by their rows, coordinates that models read with
+   errors beyond 1 mm, degrees, and `doubt`, which may be "". */
+void pnet_cloud_doubts(
+    const struct pnet_cloud *c, const char *path, const char *doubt, char warning[256]);
 /* Splits "x,y,z,intensity" into names; the caller frees them with pnet_cloud_free_columns. PNET_USAGE if they do not begin
    with x, y and z, or one is empty. */
 enum pnet_status pnet_cloud_parse_columns(
@@ -72,10 +85,12 @@ void pnet_cloud_free_columns(char **columns, int column_count);
 /* Tells whether a name ends as one of the formats that pnet_cloud_write writes. */
 bool pnet_cloud_written_as(const char *path);
 
-/* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (float32 matrix: x y z and the
-   fields), .bin (KITTI: x y z and `intensity`, or 0; .pcd.bin with `ring` behind it), .xyz .txt .csv .pts (text, every
-   number in full); "-" is PLY on standard output. Written to a temporary name in the same folder, synced, renamed:
-   a failure leaves no half-written file. PNET_USAGE: another ending; PNET_FAILED: the system refused. */
+/* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (matrix: x y z and the fields), .bin
+   (KITTI: x y z and `intensity`, or 0; .pcd.bin with `ring` after it), .xyz .txt .csv .pts (text, every number in full);
+   "-" is PLY on standard output. Coordinates are doubles where float32 would be off by more than 0.1 mm
+   (runtime/io/column.h). Written to a temporary name in the same folder, synced, renamed: a failure leaves no half-written
+   file. PNET_USAGE: another ending, or a .bin, which has no doubles, where they are needed; PNET_FAILED: the system
+   refused. */
 enum pnet_status pnet_cloud_write(
     const char *path, const struct pnet_cloud *c, struct pnet_error *e);
 
@@ -92,11 +107,27 @@ double pnet_field_get(const struct pnet_field *f, int64_t row);
    cloud stays as it was. */
 enum pnet_status pnet_cloud_restore(struct pnet_cloud *c, struct pnet_error *e);
 
-/* Gives the cloud another offset: the points stay where they are, but for the rounding of c->xyz. */
-void pnet_cloud_move_offset(struct pnet_cloud *c, const double offset[3]);
+/* Returns the coordinate of a row as the file has it, in double. axis: 0 to 2. */
+static inline double pnet_cloud_at(const struct pnet_cloud *c, int64_t row, int axis)
+{
+    int64_t i = 3 * row + axis;
+    return c->exact ? c->exact[i] : c->offset[axis] + (double)c->xyz[i];
+}
+/* Gives the cloud another offset: c->xyz is computed anew from the file coordinates, which stay as they are. PNET_NO_MEMORY:
+   the cloud stays as it was. */
+enum pnet_status pnet_cloud_move_offset(
+    struct pnet_cloud *c, const double offset[3], struct pnet_error *e);
+/* Moves the points by the row-major pose [R t; 0 0 0 1], from coordinates less the present offset to coordinates less `offset`,
+   which becomes that of the cloud. Computed in double, from the file coordinates. PNET_NO_MEMORY: the cloud stays as it was. */
+enum pnet_status pnet_cloud_transform(
+    struct pnet_cloud *c, const double pose[16], const double offset[3], struct pnet_error *e);
+/* Forgets the file coordinates, for whoever changes c->xyz: offset + xyz is the place of a point then. */
+void pnet_cloud_forget_exact(struct pnet_cloud *c);
+/* Returns by how much a coordinate that models read, offset + xyz, differs from that of the file at most, metres. */
+double pnet_cloud_loss(const struct pnet_cloud *c);
 
-/* Sets c->xyz, offset, rows and file_row from doubles [n,3], without rows that are not finite, and thins the fields (each
-   [n]) of `c` likewise. Every reader ends with it. */
+/* Sets c->xyz, offset, exact, strays, rows and file_row from doubles [n,3], without rows that are not finite, and thins the
+   fields (each [n]) of `c` likewise. Every reader ends with it. */
 enum pnet_status pnet_cloud_place(
     struct pnet_cloud *c, int64_t n, const double *xyz, struct pnet_error *e);
 

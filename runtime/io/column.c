@@ -269,6 +269,7 @@ enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis
 {
     struct pnet_placer p;
     uint64_t row_bytes = 3 * sizeof(float);
+    if (axes_type(t, axis) == PNET_F64) row_bytes += 3 * sizeof(double);
     for (int i = 0; i < t->count; i++)
         if (is_field(t, axis, i))
             row_bytes += pnet_scalar_size(t->items[i].scaled ? PNET_F64 : t->items[i].type);
@@ -296,23 +297,35 @@ enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis
         gather_fields(t, axis, first, some, c);
     }
     c->xyz_type = axes_type(t, axis);
-    if (!pnet_placer_end(&p, c)) goto no_memory;
+    status = pnet_placer_end(&p, c, e);
     free(xyz);
-    return PNET_OK;
+    if (status != PNET_OK) pnet_cloud_free(c);
+    return status;
 no_memory:
     free(xyz);
     pnet_cloud_free(c);
     return pnet_error_memory(e);
 }
 
+double pnet_cloud_single_loss(const struct pnet_cloud *c)
+{
+    double most = 0;
+    for (int64_t i = 0; i < c->rows * 3; i++) {
+        double v = pnet_cloud_at(c, i / 3, (int)(i % 3)), lost = fabs(v - (double)(float)v);
+        most = lost > most ? lost : most; /* NaN is not */
+    }
+    return most;
+}
+
 enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c)
 {
     static const double low[] = {-0x1p7, 0, -0x1p15, 0, -0x1p31, 0};
     static const double high[] = {0x1p7, 0x1p8, 0x1p15, 0x1p16, 0x1p31, 0x1p32};
+    if (c->xyz_type == PNET_F32 && pnet_cloud_single_loss(c) > PNET_SINGLE_LOSS_M) return PNET_F64;
     if (c->xyz_type == PNET_F32 || c->xyz_type == PNET_F64) return c->xyz_type;
     if (c->xyz_type == PNET_I64 || c->xyz_type == PNET_U64) return PNET_F64;
     for (int64_t i = 0; i < c->rows * 3; i++) {
-        double v = c->offset[i % 3] + (double)c->xyz[i];
+        double v = pnet_cloud_at(c, i / 3, (int)(i % 3));
         if (v != floor(v) || v < low[c->xyz_type] || v >= high[c->xyz_type]) return PNET_F64;
     }
     return c->xyz_type;
@@ -373,7 +386,7 @@ enum pnet_status pnet_cloud_records(const struct pnet_cloud *c, enum pnet_scalar
         int64_t some = c->rows - first < BLOCK ? c->rows - first : BLOCK;
         for (int64_t i = 0; i < some; i++)
             for (int a = 0; a < 3; a++)
-                store(c->offset[a] + (double)c->xyz[(first + i) * 3 + a], xyz,
+                store(pnet_cloud_at(c, first + i, a), xyz,
                     block + (size_t)i * stride + (size_t)a * size);
         uint8_t *to = block + 3 * size;
         for (int k = 0; k < c->field_count; k++) {

@@ -67,6 +67,10 @@ enum pnet_status pnet_columns_axes(
 enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis[3], int64_t rows,
     struct pnet_cloud *c, struct pnet_error *e);
 
+/* By how much a coordinate may be off where it is written as float32, metres; beyond it a double is written. */
+#define PNET_SINGLE_LOSS_M 1e-4
+/* Returns by how much the file coordinates would be off at most as float32, metres. */
+double pnet_cloud_single_loss(const struct pnet_cloud *c);
 /* Returns the type in which coordinates are written: that of the file, unless they no longer fit; F64 for 64-bit integers. */
 enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c);
 /* Writes the rows as records: x y z as `xyz`, then the fields as `types` (NULL: their own), little endian, without padding.

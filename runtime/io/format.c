@@ -91,23 +91,49 @@ static enum pnet_status unknown_format(
         path);
 }
 
-static void warn(const struct pnet_cloud *c, const char *path, const char *doubt, char warning[256])
+/* What float32 takes from the coordinates that models read is told beyond this. */
+static const double told_loss_m = 1e-3;
+
+/* Writes what is doubtful about the places of points, or "". */
+static void doubt_places(const struct pnet_cloud *c, char text[160])
 {
-    char dropped[80] = "", name[512];
+    const struct pnet_strays *s = &c->strays;
+    double lost = pnet_cloud_loss(c);
+    text[0] = '\0';
+    if (s->count == 1)
+        pnet_number_format(text, 160, "row %" PRId64 " lies %.3g km away from the other points",
+            s->row, s->distance / 1000);
+    else if (s->count)
+        pnet_number_format(text, 160,
+            "row %" PRId64 " (%.3g km) and %" PRId64 " more lie far away from the other points",
+            s->row, s->distance / 1000, s->count - 1);
+    else if (lost > told_loss_m)
+        pnet_number_format(text, 160,
+            "models read its coordinates less (%.10g, %.10g, %.10g) in float32, off by up to %.2g "
+            "m",
+            c->offset[0], c->offset[1], c->offset[2], lost);
+}
+
+void pnet_cloud_doubts(
+    const struct pnet_cloud *c, const char *path, const char *doubt, char warning[256])
+{
+    char dropped[80] = "", places[160] = "", name[512];
     path = pnet_printable(path, name, sizeof name);
     const char *degrees = c->degrees ? "x and y are degrees, where metres are expected" : "";
     if (c->rows < c->file_rows)
         snprintf(dropped, sizeof dropped, "dropped %" PRId64 " of %" PRId64 " points: not finite",
             c->file_rows - c->rows, c->file_rows);
-    const char *parts[] = {dropped, degrees, doubt};
+    if (!*doubt) doubt_places(c, places); /* else the numbers may be no coordinates at all */
+    const char *parts[] = {dropped, places, degrees, doubt};
     warning[0] = '\0';
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         size_t n = strlen(warning);
         if (!*parts[i]) continue;
         if (n)
             snprintf(warning + n, 256 - n, "; %s", parts[i]);
         else
-            snprintf(warning, 256, "%.*s: %s", c->degrees || *doubt ? 100 : 150, path, parts[i]);
+            snprintf(warning, 256, "%.*s: %s", *places || c->degrees || *doubt ? 100 : 150, path,
+                parts[i]);
     }
 }
 
@@ -130,7 +156,7 @@ enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns,
         status = f->read(&b, path, c, e);
         if (status == PNET_OK && warning && f->doubt) f->doubt(&b, path, doubt);
     }
-    if (status == PNET_OK && warning) warn(c, path, doubt, warning);
+    if (status == PNET_OK && warning) pnet_cloud_doubts(c, path, doubt, warning);
     pnet_bytes_free(&b);
     return status;
 }

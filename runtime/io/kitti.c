@@ -110,6 +110,12 @@ enum pnet_status pnet_kitti_write(
     const enum pnet_scalar types[] = {PNET_F32, PNET_F32};
     const struct pnet_field *intensity = pnet_cloud_field(c, "intensity");
     struct pnet_field fields[2];
+    double lost = pnet_cloud_single_loss(c);
+    if (lost > PNET_SINGLE_LOSS_M)
+        return pnet_error_set(e, PNET_USAGE,
+            "%.400s: a .bin holds float32, in which these coordinates would be off by up to %.2g "
+            "m: write .ply, .pcd, .npy or .csv",
+            path, lost);
     uint8_t *zeros = calloc(c->rows ? (size_t)c->rows : 1, 1);
     if (!zeros) return pnet_error_memory(e);
     fields[0] = intensity ? *intensity : (struct pnet_field){.type = PNET_U8, .data = zeros};

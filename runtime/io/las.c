@@ -264,7 +264,7 @@ static bool looks_like_degrees(const struct las *l, const struct pnet_cloud *c)
         if (!(load_double(l->b, SCALES + 8 * a) <= 1.5e-7)) return false;
     for (int64_t i = 0; i < c->rows; i++)
         for (int a = 0; a < 2; a++)
-            if (fabs(c->offset[a] + (double)c->xyz[3 * i + a]) > most[a]) return false;
+            if (fabs(pnet_cloud_at(c, i, a)) > most[a]) return false;
     return c->rows > 0;
 }
 

@@ -160,9 +160,11 @@ enum pnet_status pnet_npy_cloud_write(
     const int64_t shape[2] = {c->rows, 3 + (int64_t)c->field_count};
     enum pnet_scalar *types = malloc((size_t)c->field_count * sizeof *types + 1);
     if (!types) return pnet_error_memory(e);
-    for (int i = 0; i < c->field_count; i++) types[i] = PNET_F32;
-    write_header(f, PNET_F32, 2, shape);
-    enum pnet_status status = pnet_cloud_records(c, PNET_F32, types, f, e);
+    bool single = pnet_cloud_single_loss(c) <= PNET_SINGLE_LOSS_M;
+    enum pnet_scalar type = single ? PNET_F32 : PNET_F64; /* of the whole matrix */
+    for (int i = 0; i < c->field_count; i++) types[i] = type;
+    write_header(f, type, 2, shape);
+    enum pnet_status status = pnet_cloud_records(c, type, types, f, e);
     free(types);
     return status;
 }

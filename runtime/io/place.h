@@ -9,10 +9,12 @@
 #include <stdint.h>
 
 struct pnet_placer {
-    double low[3], most; /* corner of the box of the points that stay, their largest |coordinate| */
-    int64_t rows, kept;  /* points measured; points that stay */
+    double low[3], high[3]; /* box of the points that stay */
+    int64_t rows, kept;     /* points measured; points that stay */
     double offset[3];
     float *xyz;
+    double *exact;     /* as in the cloud; begun with the first coordinate that needs it */
+    bool failed;       /* no memory for it */
     int64_t *row;      /* file rows of points that stay; NULL if all stay */
     int64_t put, read; /* points written and seen in the second pass */
 };
@@ -22,10 +24,13 @@ void pnet_placer_begin(struct pnet_placer *p);
 void pnet_placer_measure(struct pnet_placer *p, int64_t n, const double *xyz);
 /* Call between the passes. Returns false if memory is out; nothing is left to free then. */
 bool pnet_placer_turn(struct pnet_placer *p);
-/* Second pass. */
+/* Second pass. A failure is kept for pnet_placer_end. */
 void pnet_placer_put(struct pnet_placer *p, int64_t n, const double *xyz);
-/* Moves the result to `c`, whose fields have a row for each point measured. Returns false if memory is out: the placer has
-   nothing left to free, and `c` may only be passed to pnet_cloud_free. */
-bool pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c);
+/* Moves the result to `c`, whose fields have a row for each point measured, and finds its strays, which have no part in the
+   offset. PNET_NO_MEMORY: the placer has nothing left to free, and `c` may only be passed to pnet_cloud_free. */
+enum pnet_status pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c, struct pnet_error *e);
+
+/* Writes the offset of points in the box low..high. */
+void pnet_offset_of_box(const double low[3], const double high[3], double offset[3]);
 
 #endif

@@ -1,6 +1,7 @@
 /* Tables in text: XYZ, CSV, TXT, PTS. One point a line; values separated by blanks, or by commas or semicolons with blanks
    around them. Before the first point there may be any number of comments (# // %), and after these a line of names, or the
    number of points alone on a line. */
+#include "runtime/io/column.h"
 #include "runtime/io/format.h"
 #include "runtime/io/matrix.h"
 #include "runtime/io/text.h"
@@ -343,13 +344,12 @@ enum pnet_status pnet_table_write(
     s->f = f;
     s->used = 0;
     char separator = pnet_path_ends(path, ".csv") ? ',' : ' ';
-    bool single = c->xyz_type == PNET_F32;
+    bool single = pnet_cloud_xyz_type(c) == PNET_F32;
     write_head(f, c, path, separator);
     for (int64_t row = 0; row < c->rows && !ferror(f); row++) {
         for (int a = 0; a < 3; a++) {
-            double v = c->offset[a] + (double)c->xyz[3 * row + a];
             char *to = make_room(s);
-            int n = pnet_number_print(to, VALUE_MOST, v, single);
+            int n = pnet_number_print(to, VALUE_MOST, pnet_cloud_at(c, row, a), single);
             to[n] = a < 2 ? separator : '\0';
             s->used += (size_t)n + (a < 2);
         }

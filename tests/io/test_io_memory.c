@@ -107,6 +107,30 @@ static void check_seeds(const char *folder)
     }
 }
 
+/* Doubles, strays and dropped rows: each allocation of placing and moving fails in turn, and nothing is lost. */
+static void check_placing(void)
+{
+    static const double far[3] = {1, 2, 3},
+                        pose[16] = {1, 0, 0, 5, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    static const double points[] = {154000.1, 463000.2, 1, 154001.1, 463000.2, 1, 0, 0, 0, 154002.1,
+        463000.2, NAN, 154003.3, 463000.2, 1};
+    for (long n = 1;; n++) {
+        struct pnet_cloud c = {.rows = 0};
+        heap_begin(n, false);
+        enum pnet_status status = pnet_cloud_place(&c, 5, points, NULL);
+        if (!status) status = pnet_cloud_move_offset(&c, far, NULL);
+        if (!status) status = pnet_cloud_transform(&c, pose, far, NULL);
+        if (!status) status = pnet_cloud_restore(&c, NULL);
+        int failed = heap.calls >= n;
+        CHECK(status == (failed ? PNET_NO_MEMORY : PNET_OK));
+        if (!failed) CHECK(c.rows == 5 && c.strays.count == 1 && isnan(pnet_cloud_at(&c, 3, 0)));
+        pnet_cloud_free(&c);
+        heap.counting = false;
+        CHECKF(heap.live == 0, "allocation %ld: %ld blocks lost", n, heap.live);
+        if (!failed) break;
+    }
+}
+
 static void check_batch(void)
 {
     struct pnet_input_field fields[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION},
@@ -137,6 +161,7 @@ int main(void)
     CHECK(pnet_cloud_place(&c, 5, xyz, NULL) == PNET_OK);
     check_seeds(folder);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_writing(folder, names[i], &c);
+    check_placing();
     check_batch();
     pnet_cloud_free(&c);
     CHECK(rmdir(folder) == 0);
