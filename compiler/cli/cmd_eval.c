@@ -1,9 +1,11 @@
 /* pnetc eval, pnetc compare */
 #include "compiler/cli/information.h"
+#include "compiler/cli/origin.h"
 #include "compiler/cli/run.h"
 #include "compiler/cli/weights.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
+#include "runtime/data/doubt.h"
 #include "runtime/data/loader.h"
 #include "runtime/run/peak.h"
 
@@ -51,6 +53,29 @@ static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
     l->status = pnet_json_print(&j, l->each->file, &l->error);
 }
 
+static void warn(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "pnetc: %s\n", text);
+}
+
+/* Warns if the clouds have another offset than those of the training, or several, and the model reads coordinates. */
+static void doubt_offsets(
+    const struct run *run, const struct weights *w, const struct pnet_frame *clouds)
+{
+    struct pnet_frame first = *clouds;
+    const struct pnet_plan *p = run->plan;
+    bool recorded = w->map.frame.offset_known && !w->map.frame.offsets_differ;
+    char text[PNET_DOUBT_TEXT];
+    first.offsets_differ = false;
+    if (w->told || run->data->origin.named ||
+        !pnet_reads_coordinates(p->inputs, p->input_count, &run->config->inputs))
+        return;
+    pnet_doubt_offset(recorded ? &w->map.frame : &first,
+        recorded ? "the training" : "another cloud", clouds, run->data->path, text);
+    if (*text) warn(NULL, text);
+}
+
 /* The objects that an evaluation needs. */
 struct ground {
     struct pnet_loader *loader;
@@ -78,7 +103,9 @@ static enum pnet_status open_ground(const struct run *run, const struct weights 
         .batch_size = one_by_one ? 1 : c->batch_size,
         .workers = c->workers,
         .skip_empty = c->skip_empty,
-        .seed = c->seed};
+        .seed = c->seed,
+        .trained = &w->map.frame,
+        .warn = w->told ? NULL : warn};
     struct pnet_runner_options so = {
         .memory_limit = pnet_cli_memory_budget(&run->o.model), .slots = 2, .seed = c->seed};
     enum pnet_status st =
@@ -110,6 +137,7 @@ static enum pnet_status evaluate(const struct run *run, const struct weights *w,
         *e = l.error;
         st = l.status;
     }
+    if (!st) doubt_offsets(run, w, &v->frame);
     struct pnet_error ignored;
     enum pnet_status finished = pnet_cli_information_finish(&l.information, v, st ? &ignored : e);
     if (!st) st = finished;
@@ -157,13 +185,13 @@ int pnet_command_eval(int argc, char **argv)
         "  pnetc eval models/rooms.pnet --weights out/run --config models/rooms.yaml --split "
         "test\n"};
     struct run_options r = {.seed = -1};
-    const char *model, *weights = NULL, *split_name = "val", *each = NULL;
+    const char *model, *weights = NULL, *split_name = "val", *each = NULL, *origin = NULL;
     bool done;
     struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W",
                                    "trained weights: checkpoint, run folder or file"},
         SPLIT_OPTION(&split_name),
         {"each", 0, OPT_TEXT, &each, "FILE", "write a line of JSON for each sample, in order"},
-        RUN_OPTIONS(&r)};
+        ORIGIN_OPTION(&origin), RUN_OPTIONS(&r)};
     int words, code;
     unsigned degrade;
     struct pnet_error e = {0};
@@ -186,7 +214,8 @@ int pnet_command_eval(int argc, char **argv)
         struct pnet_evaluation v = {0};
         size_t peak = 0;
         if (each) pnet_cli_catch_interrupts(); /* to remove an incomplete file */
-        if (evaluate_into(each, &run, &w, split, &v, &peak, &e)) {
+        if (pnet_cli_origin(origin, &w, &run.data->origin, &e) ||
+            evaluate_into(each, &run, &w, split, &v, &peak, &e)) {
             code = pnet_cli_complain(&e);
         } else if (r.model.json) {
             struct pnet_json j = {0};
@@ -258,7 +287,9 @@ static int run_variant(const struct comparison *k, struct variant *v)
     if (k->weights) code = check_config_sets(&k->r, &setting);
     if (!code && !(code = pnet_cli_run_open(&v->run, &k->r, k->model, PNET_FOR_EVAL, &setting))) {
         size_t peak = 0;
-        if (evaluate(&v->run, &w, k->split, NULL, &v->v, &peak, &e)) code = pnet_cli_complain(&e);
+        if (pnet_cli_origin(NULL, &w, &v->run.data->origin, &e) ||
+            evaluate(&v->run, &w, k->split, NULL, &v->v, &peak, &e))
+            code = pnet_cli_complain(&e);
         if (k->weights) v->peak = peak;
     }
     pnet_cli_weights_close(&w);

@@ -1,12 +1,15 @@
 /* pnetc infer */
 #include "compiler/cli/cloud_feed.h"
 #include "compiler/cli/cloud_options.h"
+#include "compiler/cli/origin.h"
+#include "compiler/cli/result_columns.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/io/npy.h"
 #include "runtime/base/json.h"
+#include "runtime/data/doubt.h"
 #include "runtime/run/peak.h"
 #include "runtime/base/printable.h"
 #include "runtime/data/sample.h"
@@ -22,82 +25,14 @@ struct inference {
     struct pnet_runner *runner;
     struct weights weights;
     struct cloud_feed feed;
+    struct pnet_origin origin;
+    struct pnet_frame seen;    /* of the clouds before */
+    bool coordinates, doubted; /* the offset of a cloud matters; a doubt about it was told */
+    bool renamed;              /* columns of a cloud were, and it was told */
     bool colour, json, quiet, verbose;
     char **columns; /* names of --columns, or of the weights */
     int column_count;
 };
-
-/* Computes the softmax of one row and returns the class. */
-static int probabilities(const float *scores, int width, double *p)
-{
-    int best = 0;
-    double sum = 0;
-    for (int c = 1; c < width; c++)
-        if (scores[c] > scores[best]) best = c;
-    for (int c = 0; c < width; c++) sum += p[c] = exp((double)scores[c] - (double)scores[best]);
-    for (int c = 0; c < width; c++) p[c] /= sum;
-    return best;
-}
-
-/* Chooses distinct colours: steps of the golden angle around the wheel, in three strengths. */
-static void class_colour(int c, uint8_t rgb[3])
-{
-    double hue = fmod((double)c * 0.618033988749895, 1) * 6, value = c % 3 == 0   ? 0.95
-                                                                     : c % 3 == 1 ? 0.75
-                                                                                  : 0.55;
-    for (int k = 0; k < 3; k++) {
-        double x = fabs(fmod(hue + (k == 0 ? 3 : k == 1 ? 1 : 5), 6) - 3) - 1;
-        x = x < 0 ? 0 : x > 1 ? 1 : x;
-        rgb[k] = (uint8_t)(255 * value * (0.25 + 0.75 * x));
-    }
-}
-
-static enum pnet_status add_classes(struct pnet_cloud *c, const float *result,
-    const int64_t *row_of, int width, bool colour, struct pnet_error *e)
-{
-    static const char *const channels[3] = {"red", "green", "blue"};
-    struct pnet_field *f = pnet_cloud_add(c, "class", PNET_I32);
-    int32_t *class_ = f ? f->data : NULL;
-    f = pnet_cloud_add(c, "score", PNET_F32);
-    float *score = f ? f->data : NULL;
-    uint8_t *rgb[3] = {NULL, NULL, NULL};
-    double *p = calloc((size_t)width, sizeof *p);
-    bool ok = class_ && score && p;
-    for (int k = 0; k < 3 && colour && ok; k++) {
-        f = pnet_cloud_add(c, channels[k], PNET_U8);
-        rgb[k] = f ? f->data : NULL;
-        ok = rgb[k] != NULL;
-    }
-    for (int64_t i = 0; ok && i < c->rows; i++) {
-        int64_t row = row_of ? row_of[i] : i;
-        class_[i] = -1; /* the point was dropped on loading */
-        score[i] = NAN;
-        if (row < 0) continue;
-        class_[i] = probabilities(result + row * width, width, p);
-        score[i] = (float)p[class_[i]];
-        uint8_t colours[3];
-        class_colour(class_[i], colours);
-        for (int k = 0; k < 3 && colour; k++) rgb[k][i] = colours[k];
-    }
-    free(p);
-    return ok ? PNET_OK : pnet_error_memory(e);
-}
-
-static enum pnet_status add_features(struct pnet_cloud *c, const float *result,
-    const int64_t *row_of, int width, struct pnet_error *e)
-{
-    for (int k = 0; k < width; k++) {
-        char name[32];
-        snprintf(name, sizeof name, "feature_%d", k);
-        struct pnet_field *f = pnet_cloud_add(c, name, PNET_F32);
-        if (!f) return pnet_error_memory(e);
-        for (int64_t i = 0; i < c->rows; i++) {
-            int64_t row = row_of ? row_of[i] : i;
-            ((float *)f->data)[i] = row < 0 ? NAN : result[row * width + k];
-        }
-    }
-    return PNET_OK;
-}
 
 /* row_of[file row]: the row of the cloud as loaded, or -1; NULL: no point was dropped. */
 static enum pnet_status file_rows(
@@ -144,7 +79,7 @@ static enum pnet_status print_sample(const struct inference *f, const char *path
     enum pnet_status st = PNET_OK;
     double *p = malloc((size_t)width * sizeof *p);
     if (!p) return pnet_error_memory(e);
-    int best = f->plan->result_classes && width > 0 ? probabilities(scores, width, p) : -1;
+    int best = f->plan->result_classes && width > 0 ? pnet_cli_probabilities(scores, width, p) : -1;
     if (f->json) {
         struct pnet_json j = {0};
         pnet_json_begin(&j, NULL, '{');
@@ -202,12 +137,24 @@ static enum pnet_status write_generated(const char *output, const struct pnet_cl
     return st;
 }
 
-static enum pnet_status write_result(const struct inference *f, const char *input,
-    const char *output, struct pnet_cloud *c, const float *result, int64_t rows,
-    struct pnet_error *e)
+/* Says, for the first cloud, what is called otherwise. */
+static void say_kept(struct inference *f, const char *input, const struct kept_columns *kept)
+{
+    char name[512], list[512];
+    if (!kept->count || f->renamed) return;
+    f->renamed = true;
+    fprintf(stderr,
+        "pnetc: %s: columns of the input that are called as the result's are written as "
+        "input_NAME: %s\n",
+        pnet_printable(input, name, sizeof name), pnet_printable(kept->list, list, sizeof list));
+}
+
+static enum pnet_status write_result(struct inference *f, const char *input, const char *output,
+    struct pnet_cloud *c, const float *result, int64_t rows, struct pnet_error *e)
 {
     const struct pnet_type *t = &f->plan->tensors[f->plan->result].type;
     enum form form = form_of(f->plan);
+    struct kept_columns kept = {.count = 0};
     int64_t *row_of = NULL;
     enum pnet_status st;
     if (form == OF_OTHERS)
@@ -225,8 +172,10 @@ static enum pnet_status write_result(const struct inference *f, const char *inpu
     } else {
         st = pnet_cloud_restore(c, e);
         if (!st)
-            st = f->plan->result_classes ? add_classes(c, result, row_of, t->width, f->colour, e)
-                                         : add_features(c, result, row_of, t->width, e);
+            st = f->plan->result_classes
+                     ? pnet_cli_add_classes(c, result, row_of, t->width, f->colour, &kept, e)
+                     : pnet_cli_add_features(c, result, row_of, t->width, &kept, e);
+        if (!st) say_kept(f, input, &kept);
         if (!st) st = pnet_cloud_write(output, c, e);
     }
     free(row_of);
@@ -252,7 +201,9 @@ static enum pnet_status read_cloud(
     int column_count = f->columns ? f->column_count : f->weights.map.column_count;
     enum pnet_status st = pnet_cloud_read_columns(path, columns, column_count, c, warning, e);
     if (st) return st;
+    st = pnet_origin_place(&f->origin, path, c, warning, e);
     if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
+    if (st) return st;
     return column_count ? pnet_cloud_name_columns(columns, column_count, c, path, e) : PNET_OK;
 }
 
@@ -265,9 +216,36 @@ static int place_of_result(const struct inference *f)
     return 0;
 }
 
+/* Returns the input of which the training recorded the frame: the first cloud that the model declares. */
+static int first_cloud(const struct pnet_plan *p)
+{
+    int i = 0;
+    while (i < p->input_count && pnet_input_is_pose(&p->inputs[i])) i++;
+    return i;
+}
+
+/* Warns of a cloud that does not lie where those of the training, or those before, lay as the model reads them. */
+static void doubt_cloud(struct inference *f, const char *path, const struct pnet_cloud *c)
+{
+    const struct pnet_frame *trained = &f->weights.map.frame;
+    struct pnet_frame frame = {.clouds = 0};
+    char text[PNET_DOUBT_TEXT];
+    pnet_frame_add(&frame, c->xyz, c->rows, c->offset);
+    pnet_doubt_box(trained, &frame, path, text);
+    if (*text) fprintf(stderr, "pnetc: %s\n", text);
+    if (f->coordinates && !f->doubted) {
+        bool recorded = trained->offset_known && !trained->offsets_differ;
+        pnet_doubt_offset(recorded ? trained : &f->seen,
+            recorded ? "the training" : "the clouds before", &frame, path, text);
+        if (*text) fprintf(stderr, "pnetc: %s\n", text);
+        f->doubted = *text;
+    }
+    pnet_frame_merge(&f->seen, &frame);
+}
+
 /* Reads the clouds `paths`, one for each input of the feed, as a batch of one sample. Where features of one cloud are taken to
    the points of another one, all are brought into the frame of the result's points. */
-static enum pnet_status load_batch(const struct inference *f, char *const *paths,
+static enum pnet_status load_batch(struct inference *f, char *const *paths,
     struct pnet_cloud *clouds, struct pnet_batch **b, struct pnet_error *e)
 {
     const struct cloud_feed *feed = &f->feed;
@@ -277,6 +255,7 @@ static enum pnet_status load_batch(const struct inference *f, char *const *paths
     for (int k = 0; k < feed->count && !st; k++) st = read_cloud(f, paths[k], &clouds[k], e);
     for (int k = 0; k < feed->count && !st && pnet_plan_one_frame(f->plan); k++)
         st = pnet_cloud_move_offset(&clouds[k], clouds[place_of_result(f)].offset, e);
+    if (!st && feed->input[0] == first_cloud(f->plan)) doubt_cloud(f, paths[0], &clouds[0]);
     for (int k = 0; k < feed->count && !st; k++) {
         lists[k] = (const struct pnet_sample *const *)&samples[k];
         st = pnet_sample_make(&f->plan->inputs[feed->input[k]], &f->weights.map, &clouds[k], NULL,
@@ -291,7 +270,7 @@ static enum pnet_status load_batch(const struct inference *f, char *const *paths
 
 /* `paths`: a cloud for each input of the feed. */
 static enum pnet_status infer_one(
-    const struct inference *f, char *const *paths, const char *output, struct pnet_error *e)
+    struct inference *f, char *const *paths, const char *output, struct pnet_error *e)
 {
     struct pnet_cloud clouds[CLOUD_FEED_MOST] = {{0}};
     struct pnet_batch *b = NULL;
@@ -410,7 +389,7 @@ static enum pnet_status check_ending(
 
 /* With many clouds `output` is a folder: FOLDER/NAME.ply, NAME of the input. `format` may be NULL. */
 static enum pnet_status infer_all(
-    const struct inference *f, const char *output, const char *format, struct pnet_error *e)
+    struct inference *f, const char *output, const char *format, struct pnet_error *e)
 {
     const struct pnet_paths *inputs = &f->feed.clouds;
     bool many = f->feed.many;
@@ -445,6 +424,8 @@ static enum pnet_status open_runner(struct inference *f, const struct model_opti
     if (!st)
         st =
             pnet_input_map_check_sources(&f->weights.map, f->plan->inputs, f->plan->input_count, e);
+    f->coordinates = !f->origin.named &&
+                     pnet_reads_coordinates(f->plan->inputs, f->plan->input_count, &f->weights.map);
     if (!st) st = pnet_runner_new(f->bound, &o, &f->runner, e);
     if (!st) st = pnet_weights_load(&f->weights.from, f->runner, e);
     return st;
@@ -455,7 +436,7 @@ struct infer_request {
     struct model_options m;
     struct map_options map;
     struct text_list inputs;
-    const char *model, *weights, *output, *net, *value, *format, *columns;
+    const char *model, *weights, *output, *net, *value, *format, *columns, *origin;
     unsigned degrade;
 };
 
@@ -485,6 +466,7 @@ static int infer_clouds(
         pnet_cli_feed_clouds(&r->inputs, f->plan->inputs, f->plan->input_count, &f->feed, &e);
     if (!st)
         st = pnet_cli_weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
+    if (!st) st = pnet_cli_origin(r->origin, &f->weights, &f->origin, &e);
     if (!st) st = open_runner(f, &r->m, &r->map, &e);
     if (!st) st = infer_all(f, r->output, r->format, &e);
     code = st ? pnet_cli_complain(&e) : PNET_OK;
@@ -521,9 +503,10 @@ int pnet_command_infer(int argc, char **argv)
         "Runs a net on clouds. W is a checkpoint, a run folder (its best checkpoint) or a "
         "safetensors file. A result for each point\n"
         "goes to OUT: .ply keeps the properties of the cloud and adds class and score (or "
-        "feature_0 ...), .npy holds the plain\n"
-        "matrix; a result for each cloud is printed. Points that the net generates, with three "
-        "channels, are written as a cloud.\n"
+        "feature_0 ...); a property of the input\n"
+        "that is called so becomes input_class. .npy holds the plain matrix. A result for each "
+        "cloud is printed. Points that the net\n"
+        "generates, with three channels, are written as a cloud.\n"
         "Where --input is a folder or a pattern, or there are several, OUT is a folder. A net that "
         "reads several clouds takes each\n"
         "by the name of the model's input, --input NAME=CLOUD.\n"
@@ -550,7 +533,7 @@ int pnet_command_infer(int argc, char **argv)
             "another value than its result: the path of a layer, or y[1] of a list y"},
         {"colour", 0, OPT_FLAG, &f.colour, NULL,
             "set red, green and blue to the colour of the class"},
-        CLOUD_MAP_OPTIONS(&r.map), MODEL_OPTIONS(&r.m)};
+        ORIGIN_OPTION(&r.origin), CLOUD_MAP_OPTIONS(&r.map), MODEL_OPTIONS(&r.m)};
     int words, code;
     struct pnet_error e = {0};
     if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],

@@ -55,6 +55,10 @@ static void print_cloud(const char *path, const struct pnet_cloud *c, const char
         printf("  %c  %-8s from %g to %g %s\n", "xyz"[k], scalar_names[c->xyz_type], s.least,
             s.most, k < 2 ? unit : "m");
     }
+    if (c->rows) {
+        const struct pnet_origin own = {true, {c->offset[0], c->offset[1], c->offset[2]}};
+        printf("  origin %s\n", pnet_origin_text(&own, text));
+    }
     for (int f = 0; f < c->field_count; f++) {
         struct span s = span_of_field(c, &c->fields[f]);
         printf("  %s  %s", pnet_printable(c->fields[f].name, text, sizeof text),
@@ -76,6 +80,13 @@ static void put_column(
     pnet_json_end(j, '}');
 }
 
+static void put_origin(struct pnet_json *j, const double at[3])
+{
+    pnet_json_begin(j, "origin", '[');
+    for (int k = 0; k < 3; k++) pnet_json_double(j, NULL, at[k]);
+    pnet_json_end(j, ']');
+}
+
 static void put_cloud(
     struct pnet_json *j, const char *path, const struct pnet_cloud *c, const char *warning)
 {
@@ -90,6 +101,7 @@ static void put_cloud(
         put_column(
             j, axes[k], c->xyz_type, span_of_axis(c, k), c->degrees && k < 2 ? "degrees" : "m");
     pnet_json_end(j, ']');
+    put_origin(j, c->offset);
     pnet_json_begin(j, "fields", '[');
     for (int f = 0; f < c->field_count; f++)
         put_column(j, c->fields[f].name, c->fields[f].type, span_of_field(c, &c->fields[f]), NULL);
@@ -155,6 +167,7 @@ static void print_weights(const struct weights *w)
     for (size_t i = 0; i < s->metric_count; i++)
         printf("  %s %g\n", pnet_printable(s->metrics[i].name, text, sizeof text),
             s->metrics[i].value);
+    if (w->map.origin.named) printf("origin %s\n", pnet_origin_text(&w->map.origin, text));
     char lines[1 << 16];
     if (*s->kernels)
         printf("algorithms:\n%s", pnet_printable_lines(s->kernels, lines, sizeof lines));
@@ -172,8 +185,9 @@ static void put_trained(struct pnet_json *j, const struct pnet_trained *t)
     pnet_json_end(j, '}');
 }
 
-static void put_checkpoint(struct pnet_json *j, const struct pnet_checkpoint_state *s)
+static void put_checkpoint(struct pnet_json *j, const struct weights *w)
 {
+    const struct pnet_checkpoint_state *s = &w->from.checkpoint->state;
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->seed);
     pnet_json_begin(j, "checkpoint", '{');
@@ -186,6 +200,7 @@ static void put_checkpoint(struct pnet_json *j, const struct pnet_checkpoint_sta
     pnet_json_end(j, '}');
     pnet_json_string(j, "params", s->params);
     pnet_json_string(j, "algorithms", s->kernels);
+    if (w->map.origin.named) put_origin(j, w->map.origin.at);
     pnet_json_end(j, '}');
 }
 
@@ -208,7 +223,7 @@ static void put_weights(struct pnet_json *j, const char *path, const struct weig
     }
     pnet_json_end(j, ']');
     pnet_json_int(j, "numbers", sum);
-    if (w->from.checkpoint) put_checkpoint(j, &w->from.checkpoint->state);
+    if (w->from.checkpoint) put_checkpoint(j, w);
     if (w->from.trained.known) put_trained(j, &w->from.trained);
 }
 

@@ -1,5 +1,6 @@
 /* pnetc register */
 #include "compiler/cli/cloud_options.h"
+#include "compiler/cli/origin.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
 #include "runtime/data/dataset_pose.h"
@@ -15,7 +16,7 @@
 /* The options of `register`. */
 struct request {
     const char *paths[2]; /* source, target */
-    const char *model, *weights, *net, *from, *output, *picture;
+    const char *model, *weights, *net, *from, *output, *picture, *origin;
     double distance_m, icp_m; /* 0: not given */
     bool planes, one_way, strict;
     int64_t points, ransac, sample, seed;
@@ -34,10 +35,9 @@ struct side {
 struct registration {
     const struct request *request;
     struct side side[2];
-    int64_t rows;      /* points of the source */
-    double cell;       /* of the level of the features, metres; 0: it has none */
-    double pose[16];   /* between local coordinates */
-    double before[16]; /* the file coordinates as they are */
+    int64_t rows;    /* points of the source */
+    double cell;     /* of the level of the features, metres; 0: it has none */
+    double pose[16]; /* between local coordinates */
     bool estimated, refined;
     double distance; /* of inliers, metres */
     struct pnet_register_found found;
@@ -55,10 +55,21 @@ static enum pnet_status read_clouds(struct registration *r, struct pnet_error *e
             return pnet_error_set(e, PNET_BAD_DATA, "%s holds no points", r->request->paths[i]);
     }
     r->rows = r->side[0].cloud.rows;
-    pnet_rigid_identity(r->before);
-    for (int k = 0; k < 3; k++)
-        r->before[4 * k + 3] = r->side[0].cloud.offset[k] - r->side[1].cloud.offset[k];
     return PNET_OK;
+}
+
+/* Places both clouds with the origin of the weights or of the command line. */
+static enum pnet_status place_clouds(
+    struct registration *r, const struct weights *w, struct pnet_error *e)
+{
+    struct pnet_origin origin = {.named = false};
+    enum pnet_status st = pnet_cli_origin(r->request->origin, w, &origin, e);
+    for (int i = 0; i < 2 && !st; i++) {
+        char warning[256] = "";
+        st = pnet_origin_place(&origin, r->request->paths[i], &r->side[i].cloud, warning, e);
+        if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
+    }
+    return st;
 }
 
 /* The features that the net computes for one cloud, and the points they belong to. */
@@ -131,6 +142,7 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
     enum pnet_status st = pnet_device_check(q->options.where, e);
     if (!st) st = pnet_cli_weights_open(q->weights, &w, e);
     if (!st) st = pnet_cli_weights_setting(&w, &q->options, q->degrade, &setting, e);
+    if (!st) st = place_clouds(r, &w, e);
     if (!st) {
         struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
             .degrade = setting.degrade,
@@ -215,7 +227,11 @@ static enum pnet_status write_files(struct registration *r, struct pnet_error *e
     const struct request *q = r->request;
     struct pnet_register_cloud source = all_points(&r->side[0]), target = all_points(&r->side[1]);
     enum pnet_status st = PNET_OK;
-    if (q->picture) st = pnet_register_picture(q->picture, &source, &target, r->before, r->pose, e);
+    double before[16]; /* the file coordinates as they are */
+    pnet_rigid_identity(before);
+    for (int k = 0; k < 3; k++)
+        before[4 * k + 3] = r->side[0].cloud.offset[k] - r->side[1].cloud.offset[k];
+    if (q->picture) st = pnet_register_picture(q->picture, &source, &target, before, r->pose, e);
     if (st || !q->output) return st;
     struct pnet_cloud *c = &r->side[0].cloud;
     st = pnet_cloud_transform(c, r->pose, r->side[1].cloud.offset, e);
@@ -347,7 +363,7 @@ int pnet_command_register(int argc, char **argv)
         {"strict", 0, OPT_FLAG, &q.strict, NULL,
             "exit code 1 unless the pose counts as registered"},
         {"seed", 0, OPT_COUNT, COUNT(&q.seed, 0, INT64_MAX), "N", "seed of random draws (0)"},
-        CLOUD_MAP_OPTIONS(&q.map), MODEL_OPTIONS(&q.options)};
+        ORIGIN_OPTION(&q.origin), CLOUD_MAP_OPTIONS(&q.map), MODEL_OPTIONS(&q.options)};
     if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
              &usage, q.paths, 2, &words, &done)) ||
         done)
@@ -356,6 +372,8 @@ int pnet_command_register(int argc, char **argv)
     if (!q.from && !q.model)
         return pnet_cli_usage_error("which model? --model MODEL.pnet, or --from POSE");
     if (q.from && q.model) return pnet_cli_usage_error("either --model or --from");
+    if (q.from && q.origin)
+        return pnet_cli_usage_error("--origin is for the net of --model: leave it out");
     if (q.strict && q.from && !(q.icp_m > 0))
         return pnet_cli_usage_error(
             "--strict judges a pose that is found: --from needs --icp LENGTH");

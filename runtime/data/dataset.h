@@ -18,6 +18,7 @@
      map_other: ignore                            # raw labels not listed, NaN too, or a class; else an error
      ignore: [255]                                # raw labels that are ignored
      columns: [x, y, z, red, green, blue]         # names for nameless columns
+     origin: [154000, 463000, 0]                  # of the coordinates that models read; origin.h
 
    Paths are relative to the index. Files of labels are .npy, .label (SemanticKITTI: four bytes a point, the
    low 16 bits are the class), .bin (nuScenes-lidarseg: one byte a point), else text with one number a line. The `label` of an entry is a class or a raw
@@ -66,6 +67,7 @@
 
 #include "runtime/io/cloud.h"
 #include "runtime/data/dataset_pose.h"
+#include "runtime/data/origin.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/input.h"
 
@@ -129,6 +131,7 @@ struct pnet_dataset {
         others; /* map_other: the class of raw labels that are not listed, PNET_LABEL_IGNORED or PNET_LABEL_NONE */
     char **columns;
     int column_count;
+    struct pnet_origin origin; /* may be replaced before anything is loaded */
     struct pnet_array *arrays;
     int array_count;
     struct pnet_views *views;
@@ -178,7 +181,7 @@ enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split
 void pnet_labelled_free(struct pnet_labelled *l);
 
 /* The clouds of a pair, and the pose between their coordinates as loaded, that is, without the offsets. Completion: both
-   have the offset of the full cloud, and the pose is the identity. */
+   have the offset of the full cloud or the origin of the data set, and the pose is the identity. */
 struct pnet_loaded_pair {
     struct pnet_cloud source, target; /* views: one cloud, the source; the target is empty */
     struct pnet_pose pose;            /* views: identity */

@@ -210,6 +210,8 @@ enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split
     else
         status = pnet_cloud_read_columns(
             entry->cloud, d->columns, d->column_count, &l->cloud, warning, e);
+    if (!status && entry->array >= 0 && warning) pnet_cloud_doubts(&l->cloud, name, "", warning);
+    if (!status) status = pnet_origin_place(&d->origin, name, &l->cloud, warning, e);
     if (!status) status = pnet_cloud_name_columns(d->columns, d->column_count, &l->cloud, name, e);
     if (!status && with_labels) status = load_labels(d, entry, name, l, e);
     if (status) pnet_labelled_free(l);

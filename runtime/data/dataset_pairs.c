@@ -399,6 +399,7 @@ static enum pnet_status load_cloud(const struct pnet_dataset *d, const char *pat
 {
     enum pnet_status status =
         pnet_cloud_read_columns(path, d->columns, d->column_count, c, warning, e);
+    if (!status) status = pnet_origin_place(&d->origin, path, c, warning, e);
     return status ? status : pnet_cloud_name_columns(d->columns, d->column_count, c, path, e);
 }
 

@@ -1,5 +1,6 @@
 /* Fills the channels of a model's input from the fields of a cloud. */
 #include "runtime/data/input_map.h"
+#include "runtime/data/lowest.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -13,7 +14,8 @@ enum { NAME_MOST = 256, SCALED_MOST = 512 };
 /* The source of one channel. */
 struct channel {
     const struct pnet_field *field;
-    int axis; /* axis of the coordinates, if field is NULL */
+    int axis;   /* axis of the coordinates, if field is NULL */
+    bool above; /* of z, less the lowest */
     double scale, shift;
 };
 
@@ -64,7 +66,9 @@ static bool find_channel(const struct pnet_cloud *c, const char *name, struct ch
 {
     to->field = pnet_cloud_field(c, name);
     to->axis = -1;
-    if (to->field) return true;
+    to->above = !to->field && strcmp(name, PNET_ABOVE_LOWEST) == 0;
+    if (to->above) to->axis = 2;
+    if (to->field || to->above) return true;
     if (!name[0] || name[1] || !strchr("xyz", name[0])) return false;
     to->axis = name[0] - 'x';
     return true;
@@ -126,8 +130,8 @@ static enum pnet_status say_missing(const struct pnet_input *input,
         "  help: say where it comes from: --map %s=%s of infer and register, or in the run config, "
         "inputs: {%s: {%s: {field: [a, b, ..]}}}, or {value: 1}",
         path, wanted, input->name, f->name, f->width, f->width == 1 ? "" : "s",
-        list[0] ? list : "none", ", and x y z", f->name, f->width == 1 ? "a" : "a,b,..",
-        input->name, f->name);
+        list[0] ? list : "none", ", and x y z z_above_lowest", f->name,
+        f->width == 1 ? "a" : "a,b,..", input->name, f->name);
 }
 
 /* Finds the source of channel `i`. `rule` is the rule by which the first channel was found, or -1 to try all. */
@@ -178,9 +182,11 @@ static enum pnet_status fill(const struct channel *from, const struct pnet_cloud
     static const char *const axes[] = {"x", "y", "z"};
     assert(from->field || (from->axis >= 0 && from->axis < 3));
     const char *name = from->field ? from->field->name : axes[from->axis];
+    double lowest = from->above ? pnet_cloud_lowest(c) : 0;
     for (int64_t row = 0; row < c->rows; row++) {
-        double v =
-            from->field ? pnet_field_get(from->field, row) : (double)c->xyz[3 * row + from->axis];
+        double v = from->field   ? pnet_field_get(from->field, row)
+                   : from->above ? pnet_cloud_at(c, row, 2) - lowest
+                                 : (double)c->xyz[3 * row + from->axis];
         float value = (float)(v * from->scale + from->shift);
         int64_t file_row = c->file_row ? c->file_row[row] : row;
         if (!isfinite(value))

@@ -1,5 +1,5 @@
 /* Reads, writes and checks the text of an input map. */
-#include "runtime/data/input_map.h"
+#include "runtime/data/doubt.h"
 #include "runtime/base/number.h"
 
 #include <math.h>
@@ -228,12 +228,15 @@ void pnet_input_map_print(const struct pnet_input_map *m, FILE *out)
         print_words(m->classes, m->class_count, out);
         putc('\n', out);
     }
+    char text[PNET_ORIGIN_TEXT];
+    if (m->origin.named) fprintf(out, "origin: [%s]\n", pnet_origin_text(&m->origin, text));
+    pnet_frame_print(&m->frame, out);
 }
 
 enum pnet_status pnet_input_map_read(
     const char *name, const void *text, size_t size, struct pnet_input_map *m, struct pnet_error *e)
 {
-    static const char *const keys[] = {"inputs", "columns", "classes"};
+    static const char *const keys[] = {"inputs", "columns", "classes", "origin", "frame"};
     struct pnet_yaml *y;
     *m = (struct pnet_input_map){.count = 0};
     enum pnet_status status = pnet_yaml_parse(name, text, size, PNET_BAD_DATA, &y, e);
@@ -243,9 +246,13 @@ enum pnet_status pnet_input_map_read(
         const struct pnet_yaml_node *inputs = pnet_yaml_get(root, "inputs");
         const struct pnet_yaml_node *columns = pnet_yaml_get(root, "columns");
         const struct pnet_yaml_node *classes = pnet_yaml_get(root, "classes");
+        const struct pnet_yaml_node *origin = pnet_yaml_get(root, "origin");
+        const struct pnet_yaml_node *frame = pnet_yaml_get(root, "frame");
         if (inputs) pnet_input_map_parse(y, inputs, m);
         if (columns) read_words(y, columns, MOST_NAMES, &m->columns, &m->column_count);
         if (classes) read_words(y, classes, MOST_NAMES, &m->classes, &m->class_count);
+        if (origin) pnet_origin_parse(y, origin, &m->origin);
+        if (frame) pnet_frame_parse(y, frame, &m->frame);
     }
     status = pnet_yaml_end(y, e);
     pnet_yaml_free(y);

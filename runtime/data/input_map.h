@@ -4,7 +4,8 @@
      inputs:
        cloud:
          rgb: {field: [red, green, blue], scale: 1/255, shift: 0}  # value * scale + shift
-         height: z          # one field; x y z are the coordinates
+         height: z          # one field; x y z are the coordinates, z_above_lowest is the height above
+                            # the lowest points of the cloud (lowest.h)
          bias: {value: 1}   # the same number on every point
          label: label       # classes: a field of integers
 
@@ -13,13 +14,16 @@
    nz, else normal_x normal_y normal_z; the fields name_0, name_1 ... Colours found that way are
    divided by the largest value of their type (u8: 255); colours of a float type are taken as they
    are and must not exceed 1. x, y and z are the coordinates as loaded (file coordinates less the
-   cloud's offset), before augmentation. Class fields that are not listed, or listed as `label`,
+   origin of the data set, or the cloud's own offset), before augmentation; a field of the cloud
+   called so comes first. Class fields that are not listed, or listed as `label`,
    take the labels of the data set. */
 #ifndef PNET_RUNTIME_INPUT_MAP_H
 #define PNET_RUNTIME_INPUT_MAP_H
 
+#include "runtime/data/origin.h"
 #include "runtime/io/cloud.h"
 #include "runtime/base/error.h"
+#include "runtime/plan/frame.h"
 #include "runtime/plan/input.h"
 #include "runtime/base/yaml.h"
 
@@ -42,6 +46,8 @@ struct pnet_input_map {
     int column_count;
     char **classes; /* names of the classes, for output */
     int class_count;
+    struct pnet_origin origin; /* of the data set */
+    struct pnet_frame frame;   /* of the clouds that were trained on (doubt.h) */
 };
 
 /* Reads an `inputs:` block into the empty map; errors stick to `y`. */
@@ -50,7 +56,7 @@ void pnet_input_map_parse(
 /* Replaces the columns and classes by copies of the given ones. PNET_NO_MEMORY. */
 enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *columns,
     int column_count, char *const *classes, int class_count, struct pnet_error *e);
-/* Writes the map as YAML with the keys `inputs`, `columns` and `classes`, which pnet_input_map_read reads from memory. The
+/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin` and `frame`, which pnet_input_map_read reads from memory. The
    owner of the stream handles its errors. */
 void pnet_input_map_print(const struct pnet_input_map *m, FILE *out);
 enum pnet_status pnet_input_map_read(const char *name, const void *text, size_t size,

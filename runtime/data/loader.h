@@ -31,7 +31,9 @@ struct pnet_loader_options {
     bool skip_empty;      /* leave out clouds without points instead of failing */
     uint64_t cache_bytes; /* for samples before augmentation; the first ones that fit are kept */
     uint64_t seed;
-    /* Called by one thread at a time, once a cloud, with a warning about the points that its reader dropped. May be NULL. */
+    /* of the clouds that the weights were trained on: clouds that lie elsewhere are told; or NULL */
+    const struct pnet_frame *trained;
+    /* Called by one thread at a time, once a cloud, with a warning of its reader or a doubt about its place. May be NULL. */
     void (*warn)(void *context, const char *text);
     void *context;
 };

@@ -1,6 +1,7 @@
 #include "runtime/data/loader_sample.h"
 #include "runtime/data/augment_draw.h"
 #include "runtime/data/augment_views.h"
+#include "runtime/data/doubt.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -375,6 +376,22 @@ static void drop(struct pnet_sample_item *item)
     *item = (struct pnet_sample_item){.own = {NULL, NULL}};
 }
 
+/* Warns of a cloud that lies elsewhere than those of the training, once for each cloud. */
+static void doubt(struct pnet_sample_source *s, int64_t index, const struct pnet_sample_item *item)
+{
+    const struct pnet_sample *first = item->sample[0];
+    struct pnet_frame frame = {.clouds = 0};
+    char text[PNET_DOUBT_TEXT];
+    if (!s->o.trained || !s->o.warn) return;
+    pnet_frame_add(&frame, first->xyz, first->rows, first->offset);
+    pnet_doubt_box(s->o.trained, &frame, entry_at(s, index)->cloud, text);
+    if (*text) {
+        pthread_mutex_lock(&s->lock);
+        s->o.warn(s->o.context, text);
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
 static enum pnet_status collect(struct pnet_sample_source *s, uint32_t epoch,
     const int64_t *entries, int32_t count, struct pnet_sample_item *items, int32_t *used,
     struct pnet_error *e)
@@ -383,6 +400,7 @@ static enum pnet_status collect(struct pnet_sample_source *s, uint32_t epoch,
         struct pnet_sample_item *item = &items[*used];
         enum pnet_status status = load(s, epoch, entries[i], item, e);
         if (!status) status = change(s, epoch, entries[i], item, e);
+        if (!status) doubt(s, entries[i], item);
         if (status) {
             drop(item);
             return status;
@@ -412,10 +430,15 @@ static enum pnet_status put_together(const struct pnet_sample_source *s,
         for (int k = 0; k < 2; k++) lists->samples[k][i] = items[i].sample[k];
         lists->poses[i] = items[i].pose;
     }
-    return s->sides == 2 ? pnet_pairs_batch(o->inputs, o->input_count, &s->roles, lists->samples[0],
-                               lists->samples[1], lists->poses, count, repeats, b, e)
-                         : pnet_samples_batch(o->inputs, o->input_count, s->roles.source,
-                               lists->samples[0], count, repeats, b, e);
+    enum pnet_status status =
+        s->sides == 2 ? pnet_pairs_batch(o->inputs, o->input_count, &s->roles, lists->samples[0],
+                            lists->samples[1], lists->poses, count, repeats, b, e)
+                      : pnet_samples_batch(o->inputs, o->input_count, s->roles.source,
+                            lists->samples[0], count, repeats, b, e);
+    for (int32_t i = 0; i < count && !status; i++)
+        pnet_frame_add(&(*b)->frame, items[i].sample[0]->xyz, items[i].sample[0]->rows,
+            items[i].sample[0]->offset);
+    return status;
 }
 
 enum pnet_status pnet_sample_source_batch(struct pnet_sample_source *s, uint32_t epoch,

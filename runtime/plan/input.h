@@ -3,6 +3,7 @@
 #define PNET_RUNTIME_INPUT_H
 
 #include "runtime/base/error.h"
+#include "runtime/plan/frame.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,7 +53,8 @@ struct pnet_batch {
     int32_t samples;
     int input_count;
     struct pnet_batch_input *inputs;
-    int field_counts_sum; /* for freeing */
+    int field_counts_sum;    /* for freeing */
+    struct pnet_frame frame; /* of the first cloud of each entry of a data set */
     /* the same number only for the same coordinates and poses: geometry is cached by it; 0: never */
     uint64_t id;
     /* xyz and fields lie on the GPU of the runner, for which they are read there; row splits are on the host in any case */

@@ -28,8 +28,9 @@ struct pnet_evaluation {
     int count;
     double loss; /* sum of the losses that count something; NaN if none does */
     int64_t samples, points;
-    double seconds;         /* of all, loading included */
-    double compute_seconds; /* of the forward passes */
+    struct pnet_frame frame; /* of its clouds */
+    double seconds;          /* of all, loading included */
+    double compute_seconds;  /* of the forward passes */
 };
 
 /* Runs the loader through one epoch from its start. `go_on` (or NULL) is called after each batch; if it returns false, the

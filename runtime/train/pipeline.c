@@ -40,6 +40,7 @@ static void fill(struct pnet_pipeline *p, int slot)
         return;
     }
     r->samples = b->samples;
+    r->frame = b->frame;
     for (int i = 0; i < b->input_count; i++) r->points += b->inputs[i].rows;
     p->status[slot] = pnet_runner_prepare(p->runner, slot, b, e);
     if (!p->status[slot])

@@ -13,6 +13,7 @@ struct pnet_ready {
     int32_t samples;
     int64_t points; /* of all inputs */
     uint64_t idle;  /* losses that find nothing to count: pnet_loss_terms_idle */
+    struct pnet_frame frame;
 };
 
 struct pnet_pipeline;

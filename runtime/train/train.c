@@ -2,9 +2,9 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
-#include "runtime/base/memory_stream.h"
 #include "runtime/data/loader.h"
 #include "runtime/train/run_folder.h"
+#include "runtime/train/train_frame.h"
 #include "runtime/train/train_log.h"
 #include "runtime/train/train_pictures.h"
 #include "runtime/train/train_report.h"
@@ -28,6 +28,7 @@ struct trainer {
     struct pnet_runner *runner;
     struct pnet_checkpoint *last; /* the checkpoint from which to resume; NULL: none */
     struct pnet_train_kernels kernels;
+    struct pnet_train_frame frame;
     struct pnet_loader *loader, *val_loader; /* val_loader: NULL without validation */
     struct pnet_pipeline *pipeline;
     int slot; /* of the last batch that has run */
@@ -82,6 +83,7 @@ static enum pnet_status open_trainer(struct trainer *t, struct pnet_error *e)
     const struct pnet_config *c = t->o->config;
     enum pnet_status st;
     t->best = NAN;
+    pnet_train_frame_begin(&t->frame, t->o);
     t->optim = c->optimizer;
     t->schedule = c->schedule;
     if ((st = pnet_optim_check(&t->optim, e))) return st;
@@ -171,20 +173,12 @@ static struct pnet_safetensor *list_tensors(const struct trainer *t, const struc
     return list;
 }
 
-static char *print_map(const struct pnet_input_map *m)
-{
-    struct pnet_memory_stream text;
-    if (!pnet_memory_stream_open(&text)) return NULL;
-    pnet_input_map_print(m, text.file);
-    return pnet_memory_stream_close(&text, NULL);
-}
-
 static enum pnet_status save(
     struct trainer *t, const char *name, const struct pnet_evaluation *v, struct pnet_error *e)
 {
     enum { MAX_SCORES = 64 };
     char path[4096], *weight_names = NULL, *state_names = NULL,
-                     *map = print_map(&t->o->config->inputs);
+                     *map = pnet_train_frame_print(&t->frame);
     struct pnet_score scores[MAX_SCORES];
     size_t weight_count = 0, state_count = 0, score_count = 0;
     struct snapshot shot = {0};
@@ -356,6 +350,7 @@ static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
             path);
     else
         st = restore_tensors(t, c, e);
+    if (!st) st = pnet_train_frame_resume(&t->frame, c->state.input_map, e);
     if (!st) {
         t->step = c->state.step;
         t->optimizer_step = c->state.optimizer_step;
@@ -410,6 +405,7 @@ static enum pnet_status next_batch(
     t->batch = r->batch + 1;
     if (t->o->begun && !t->began) t->o->begun();
     t->began = true;
+    pnet_train_frame_add(&t->frame, &r->frame);
     return PNET_OK;
 }
 
@@ -570,6 +566,7 @@ static enum pnet_status validate(struct trainer *t, struct pnet_error *e)
     if (!st) st = pnet_train_log_evaluation(&t->log, t->step, t->epoch, &v, e);
     if (!st) t->validated = t->step;
     if (!st) warn_not_a_number(t, &v);
+    if (!st) pnet_train_frame_compare(&t->frame, &v.frame);
     if (!st && is_better(t, &v)) {
         t->best = headline(t, &v);
         st = save(t, "best", &v, e);

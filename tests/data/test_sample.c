@@ -64,7 +64,8 @@ static void test_rules(void)
 {
     make_cloud();
     expect_error("rgb", 3, "{}",
-        "c.ply: has no field for cloud.rgb (3 channels); its fields: none, and x y z");
+        "c.ply: has no field for cloud.rgb (3 channels); its fields: none, and x y z "
+        "z_above_lowest");
     expect("z", 1, "{}", (float[]){3, 6});
     expect("height", 1, "inputs: {cloud: {height: z}}", (float[]){3, 6});
     expect("one", 2, "inputs: {cloud: {one: {value: 1/4}}}", (float[]){0.25, 0.25, 0.25, 0.25});
