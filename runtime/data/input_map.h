@@ -56,8 +56,8 @@ void pnet_input_map_parse(
 /* Replaces the columns and classes by copies of the given ones. PNET_NO_MEMORY. */
 enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *columns,
     int column_count, char *const *classes, int class_count, struct pnet_error *e);
-/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin` and `frame`, which pnet_input_map_read reads from memory. The
-   owner of the stream handles its errors. */
+/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin` and `frame`, which pnet_input_map_read reads
+   from memory. The owner of the stream handles its errors. */
 void pnet_input_map_print(const struct pnet_input_map *m, FILE *out);
 enum pnet_status pnet_input_map_read(const char *name, const void *text, size_t size,
     struct pnet_input_map *m, struct pnet_error *e);

@@ -1,6 +1,6 @@
-/* The origin of a set: the place, in file coordinates, from which the coordinates that a model reads are counted. Without one each
-   cloud has its own, the offset that its reader chose (runtime/io/cloud.h), so the same place has other coordinates in two files
-   that were cut from one scan, and lies elsewhere in its cell of a grid. */
+/* The origin of a set: the place, in file coordinates, from which the coordinates that a model reads are counted. Without one
+   each cloud has its own, the offset that its reader chose (runtime/io/cloud.h): one place has different coordinates in two
+   files that were cut from one scan, and lies elsewhere in the cells of grids. */
 #ifndef PNET_RUNTIME_ORIGIN_H
 #define PNET_RUNTIME_ORIGIN_H
 

@@ -90,4 +90,33 @@ check "mirrored clouds" grep -q 'flip: \[x, y\]' "$work/recipe/config.yaml"
 # No validation, no pictures.
 run 0 train "$work/small.pnet" --config "$work/run.yaml" -o "$work/bare" -q -j 1 --set-config eval_every=0
 check "no picture" hides -q '>truth, ' "$work/bare/report.html"
+
+# A cloud that lies elsewhere than those of the training, or has another size, is told, by infer and eval.
+run 0 infer "$work/small.pnet" --weights "$work/run/last" --input "$work/set/p0.txt" -o "$work/there.xyz"
+check "nothing is told of a cloud of the training" test ! -s "$err"
+awk '{ print $1 + 40, $2, $3 }' "$work/set/p0.txt" >"$work/away.txt"
+run 0 infer "$work/small.pnet" --weights "$work/run/last" --input "$work/away.txt" -o "$work/away.xyz"
+says 'away.txt: lies outside of the clouds that the model was trained on: its middle is (39.'
+awk '{ print 1000 * $1 + 250, 1000 * $2, 1000 * $3 }' "$work/set/p0.txt" >"$work/large.txt"
+run 0 infer "$work/small.pnet" --weights "$work/run/last" --input "$work/large.txt" -o "$work/large.xyz"
+says 'large.txt: '
+awk '{ print $1 / 10 - 0.2, $2 / 10, $3 / 10 }' "$work/set/p0.txt" >"$work/tiny.txt"
+run 0 infer "$work/small.pnet" --weights "$work/run/last" --input "$work/tiny.txt" -o "$work/tiny.xyz"
+says 'tiny.txt: is 0.'
+for name in away p0; do
+    file=$work/set/p0.txt
+    [ $name = away ] && file=$work/away.txt
+    printf 'pnet_dataset: 1\ntask: completion\nval: [{partial: %s, full: %s}]\n' "$file" "$file" >"$work/$name.yaml"
+    run 0 eval "$work/small.pnet" --weights "$work/run/last" --config "$work/run.yaml" --data "$work/$name.yaml"
+    [ $name = p0 ] || says 'away.txt: lies outside of the clouds'
+done
+check "nothing is told of a set like that of the training" test ! -s "$err"
+# A run that goes on records what a run without a break does; a checkpoint without a record says nothing.
+printf 'data: set\nsteps: 6\nbatch_size: 2\nlr: 0.05\neval_every: {steps: 1}\n' >"$work/half.yaml"
+run 0 train "$work/small.pnet" --config "$work/half.yaml" -o "$work/halves" -q -j 1
+run 0 train "$work/small.pnet" --config "$work/run.yaml" -o "$work/halves" -q -j 1 --resume
+frame() { grep -o 'frame: {[^}]*}' "$1/last/state.json"; }
+check "the frame: $(frame "$work/run")" test "$(frame "$work/run")" = "$(frame "$work/halves")" -a -n "$(frame "$work/run")"
+run 0 infer "$work/small.pnet" --weights "$work/run/last/weights.safetensors" --input "$work/away.txt" -o "$work/away.xyz" -q
+check "no record, no doubt" hides -q 'lies outside' "$err"
 finish
