@@ -73,8 +73,8 @@ static void tell_loss(const struct pnet_origin *origin, const char *path,
     if (lost <= told_loss_m) return;
     for (int64_t i = 0; i < 3 * c->rows; i++) far = fmax(far, fabs((double)c->xyz[i]));
     pnet_number_format(text, sizeof text,
-        "float32 moves points by up to %.2g m: they reach %.3g km from the origin %s", lost, far / 1000,
-        pnet_origin_text(origin, at));
+        "float32 moves points by up to %.2g m: they reach %.3g km from the origin %s", lost,
+        far / 1000, pnet_origin_text(origin, at));
     if (used)
         snprintf(warning + used, 256 - used, "; %s", text);
     else

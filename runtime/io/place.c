@@ -181,7 +181,8 @@ static enum pnet_status keep_exact(struct pnet_cloud *c, struct pnet_error *e)
     if (c->exact) return PNET_OK;
     double *all = malloc((size_t)c->rows * 3 * sizeof *all + 1);
     if (!all) return pnet_error_memory(e);
-    for (int64_t i = 0; i < 3 * c->rows; i++) all[i] = pnet_cloud_at(c, i / 3, (int)(i % 3));
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int a = 0; a < 3; a++) all[3 * i + a] = pnet_cloud_at(c, i, a);
     c->exact = all;
     return PNET_OK;
 }

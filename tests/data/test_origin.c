@@ -98,8 +98,8 @@ static void test_far(const struct folder *f)
     char expected[512];
     snprintf(path, sizeof path, "%s/whole.txt", f->path);
     snprintf(expected, sizeof expected,
-        "%.100s: float32 moves points by up to %.2g m: they reach 463 km from the origin 0, 0, 0", path,
-        lost);
+        "%.100s: float32 moves points by up to %.2g m: they reach 463 km from the origin 0, 0, 0",
+        path, lost);
     CHECK_STR(warning, expected);
     pnet_labelled_free(&l);
     pnet_dataset_free(d);
