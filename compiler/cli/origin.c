@@ -34,3 +34,12 @@ enum pnet_status pnet_cli_origin(
     }
     return PNET_OK;
 }
+
+void pnet_cli_origin_start(const struct weights *w, const struct pnet_origin *data)
+{
+    const struct pnet_origin *trained = &w->map.origin;
+    char there[PNET_ORIGIN_TEXT], here[PNET_ORIGIN_TEXT];
+    if (trained->named && !pnet_origin_same(trained, data))
+        fprintf(stderr, "pnetc: %s was trained with the origin %s; this training has %s\n",
+            w->from.path, pnet_origin_text(trained, there), pnet_origin_text(data, here));
+}

@@ -16,5 +16,7 @@
    holds. A notice on stderr says where it is not that of the training. PNET_USAGE. */
 enum pnet_status pnet_cli_origin(
     const char *option, const struct weights *w, struct pnet_origin *origin, struct pnet_error *e);
+/* Says, for a training that starts from weights, if they were trained with an origin that is not the one of the data set. */
+void pnet_cli_origin_start(const struct weights *w, const struct pnet_origin *data);
 
 #endif

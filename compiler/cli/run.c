@@ -1,5 +1,6 @@
 #include "compiler/cli/run.h"
 #include "compiler/cli/matrix.h"
+#include "compiler/cli/origin.h"
 
 #include "runtime/base/glob.h"
 #include "runtime/base/json.h"
@@ -417,6 +418,7 @@ static enum pnet_status open_start(
     enum pnet_status st = pnet_cli_weights_open(d->run->config->weights, &d->start, e);
     if (st) return st;
     pnet_cli_weights_start(&d->start, d->run->plan->degrade);
+    pnet_cli_origin_start(&d->start, &d->run->data->origin);
     *file = d->start.from.file;
     return PNET_OK;
 }

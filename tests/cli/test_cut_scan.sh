@@ -109,6 +109,13 @@ says 'was trained with the origin that of each file; it runs with 154000.25, 463
 run 0 infer "$work/model.pnet" --weights "$work/own" --input "$work/west.csv" --input "$work/east.csv" -o "$work/folder" -q
 says 'in the clouds before (153900, 463000, 0)'
 
+for weights in own named; do
+    run 0 train "$work/model.pnet" --config "$work/own.run" -o "$work/from_$weights" -q --weights "$work/$weights" --steps 1
+    [ $weights = own ] || says 'was trained with the origin 154000.25, 463100.7, 100; this training has that of each file'
+done
+run 0 train "$work/model.pnet" --config "$work/named.run" -o "$work/again" -q --weights "$work/named" --steps 1
+check 'the same origin' test ! -s "$err"
+
 # One offset in the training, another one in the cloud.
 sed 's/^train.*/train: [west.csv]/; s/^val.*/val: [east.csv]/' "$work/own.yaml" >"$work/one.yaml"
 printf 'data: one.yaml\nsteps: 1\ninputs: {cloud: {height: z}}\n' >"$work/one.run"
