@@ -12,17 +12,6 @@
 enum { FORMAT = 1, MOST = 100000 };
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-bool pnet_tune_cache_folder(char folder[4096])
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = -1;
-    if (cache && *cache == '/') /* the XDG specification says to ignore relative paths */
-        n = snprintf(folder, 4096, "%s/pnet", cache);
-    else if (home && *home == '/')
-        n = snprintf(folder, 4096, "%s/.cache/pnet", home);
-    return n > 0 && n < 4000;
-}
-
 static uint64_t hash(const char *text, uint64_t h)
 {
     for (; *text; text++) h = (h ^ (unsigned char)*text) * 0x100000001b3u;

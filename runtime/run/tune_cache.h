@@ -22,8 +22,6 @@ struct pnet_tune_cache {
     int64_t fresh; /* entries that are not in the file yet */
 };
 
-/* Sets `folder` to DIR/pnet, where DIR is $XDG_CACHE_HOME, else $HOME/.cache. Returns false if neither is set. */
-bool pnet_tune_cache_folder(char folder[4096]);
 /* Opens the device's file in `folder` (NULL: memory alone). A file that is damaged, or belongs to another device, driver or
    version, is ignored, and `warning` says so; else `warning` is "". */
 void pnet_tune_cache_open(struct pnet_tune_cache *c, const char *folder,

@@ -160,7 +160,7 @@ static enum pnet_status autotune(const struct pnet_train_options *o, struct pnet
     if (!st) st = pnet_device_describe(o->target.where, &info, e);
     if (st) return st;
     pnet_tune_cache_open(
-        &cache, pnet_tune_cache_folder(folder) ? folder : NULL, o->target.where.kind, &info, text);
+        &cache, pnet_cache_folder(folder) ? folder : NULL, o->target.where.kind, &info, text);
     if (*text) warn(o, text);
     st = measure(o, l, &cache, &t, e);
     if (!st) st = tell(o, &t, e);
