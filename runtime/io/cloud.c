@@ -43,6 +43,7 @@ struct pnet_field *pnet_cloud_add(struct pnet_cloud *c, const char *name, enum p
         f->type = type;
         f->data = data;
         f->dropped = NULL;
+        f->untyped = false;
         return f;
     }
     char *copy = strdup(name);

@@ -29,6 +29,7 @@ struct pnet_field {
     enum pnet_scalar type;
     void *data;    /* [rows] in native byte order */
     void *dropped; /* [file_rows - rows] values of the dropped rows, in their order; NULL: none */
+    bool untyped;  /* of text, which says no types: the type is the one that holds its numbers */
 };
 
 /* Points so far from the others that an offset for all of them would cost the others precision (runtime/io/stray.h). */
@@ -66,6 +67,11 @@ struct pnet_cloud {
    doubtful. */
 enum pnet_status pnet_cloud_read(
     const char *path, struct pnet_cloud *c, char warning[256], struct pnet_error *e);
+
+/* Finds names and types of fields of a file without reading its points: of PLY all fields, of LAS the colours. `c` gets the
+   fields, and no points. Returns false, and `c` is empty, if only the whole file tells: other formats, no regular file, errors
+   of any kind. */
+bool pnet_cloud_peek(const char *path, struct pnet_cloud *c);
 
 /* As pnet_cloud_read, with names for columns that the file does not name, x, y and z first (pnet_cloud_parse_columns). Their
    number is the width of bare records (.bin), in float32. Files of other formats are read without the names;

@@ -222,9 +222,10 @@ static bool add_field(const struct pnet_column *c, int i, struct pnet_cloud *clo
     /* Thousands of columns may share a name, so after a few tries the number of the column is used, which is new. */
     for (int again = 2; pnet_cloud_field(cloud, name); again = again == 9 && i > 9 ? i : again + 1)
         sprintf(name + length, "_%d", again);
-    bool added = pnet_cloud_add(cloud, name, c->scaled ? PNET_F64 : c->type) != NULL;
+    struct pnet_field *f = pnet_cloud_add(cloud, name, c->scaled ? PNET_F64 : c->type);
+    if (f) f->untyped = c->untyped;
     free(name);
-    return added;
+    return f != NULL;
 }
 
 static enum pnet_scalar axes_type(const struct pnet_columns *t, const int axis[3])

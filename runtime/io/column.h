@@ -28,6 +28,7 @@ struct pnet_column {
                   record */
     enum pnet_scalar count_type;
     uint8_t low, bits; /* of a PNET_U8: the bits that hold the value; bits 0: all */
+    bool untyped;      /* of text: the type was chosen for the values */
     bool scaled;       /* the value is scale * value + shift, a double */
     double scale, shift;
     const uint8_t *data;

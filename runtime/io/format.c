@@ -5,7 +5,9 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct format {
     const char *name;
@@ -165,6 +167,28 @@ enum pnet_status pnet_cloud_read(
     const char *path, struct pnet_cloud *c, char warning[256], struct pnet_error *e)
 {
     return pnet_cloud_read_columns(path, NULL, 0, c, warning, e);
+}
+
+bool pnet_cloud_peek(const char *path, struct pnet_cloud *c)
+{
+    enum { FIRST = 1 << 16 };
+    struct stat s;
+    uint8_t *data = NULL;
+    bool known = false;
+    *c = (struct pnet_cloud){.rows = 0};
+    FILE *f = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
+    if (f) data = malloc(FIRST);
+    if (data) {
+        struct pnet_bytes b = {.data = data, .size = fread(data, 1, FIRST, f)};
+        if (pnet_ply_probe(&b))
+            known = pnet_ply_peek(&b, path, c);
+        else if (pnet_las_probe(&b))
+            known = pnet_las_peek(&b, c);
+    }
+    if (!known) pnet_cloud_free(c);
+    free(data);
+    if (f) fclose(f);
+    return known;
 }
 
 /* Returns the format that a name asks for, or NULL. */

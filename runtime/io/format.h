@@ -49,6 +49,11 @@ bool pnet_sydney_probe(const struct pnet_bytes *b);
 bool pnet_off_probe(const struct pnet_bytes *b);
 bool pnet_table_probe(const struct pnet_bytes *b);
 
+/* Add the fields that the first bytes of a file declare to the empty cloud `c`, which has no points; of LAS the colours alone.
+   Return false if they do not tell. */
+bool pnet_ply_peek(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c);
+bool pnet_las_peek(const struct pnet_bytes *b, struct pnet_cloud *c);
+
 /* Write a whole file to `f`. The owner of the stream handles its errors. PNET_NO_MEMORY. */
 enum pnet_status pnet_ply_write(
     const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);

@@ -311,3 +311,13 @@ enum pnet_status pnet_las_read(
     pnet_columns_free(&l.columns);
     return status;
 }
+
+bool pnet_las_peek(const struct pnet_bytes *b, struct pnet_cloud *c)
+{
+    static const char *const colours[] = {"red", "green", "blue"};
+    unsigned format = b->size > POINT_FORMAT ? b->data[POINT_FORMAT] : 255;
+    if (format >= sizeof optional / sizeof *optional) return false;
+    for (int k = 0; k < 3 && optional[format].red; k++)
+        if (!pnet_cloud_add(c, colours[k], PNET_U16)) return false;
+    return true;
+}

@@ -117,6 +117,7 @@ enum pnet_status pnet_matrix_cloud(struct pnet_matrix *m, const struct pnet_span
         struct pnet_column *column;
         status = pnet_columns_add(&t, name, type, &column, path, e);
         if (status != PNET_OK) break;
+        column->untyped = true;
         column->data = m->rows ? (const uint8_t *)(m->values + k) : NULL;
         column->stride = (size_t)m->width * sizeof *m->values;
     }

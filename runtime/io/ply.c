@@ -313,6 +313,22 @@ enum pnet_status pnet_ply_read(
     return status;
 }
 
+bool pnet_ply_peek(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c)
+{
+    struct ply p = {.element_count = 0};
+    struct pnet_error e;
+    int axis[3], vertex = 0;
+    pnet_text_begin(&p.text, b, path);
+    bool ok = parse_header(&p, &e) == PNET_OK;
+    while (vertex < p.element_count && !pnet_span_is(p.elements[vertex].name, "vertex")) vertex++;
+    ok = ok && vertex < p.element_count;
+    struct pnet_columns *t = &p.elements[ok ? vertex : 0].columns;
+    ok = ok && pnet_columns_axes(t, axis, path, &e) == PNET_OK &&
+         pnet_columns_cloud(t, axis, 0, c, &e) == PNET_OK;
+    for (int i = 0; i < p.element_count; i++) pnet_columns_free(&p.elements[i].columns);
+    return ok;
+}
+
 /* PLY has no 64-bit integers: int, uint or double if they hold every value, else the name that some programs use. */
 static enum pnet_scalar written_type(const struct pnet_field *f, int64_t rows)
 {
