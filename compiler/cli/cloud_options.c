@@ -66,10 +66,8 @@ static struct pnet_input_source *source_of(
     if (!grown) return NULL;
     map->sources = grown;
     struct pnet_input_source *s = &grown[map->count];
-    *s = (struct pnet_input_source){.input = strdup(in->name),
-        .field = strdup(f->name),
-        .scale = 1,
-        .colour = pnet_input_is_colour(f)};
+    *s =
+        (struct pnet_input_source){.input = strdup(in->name), .field = strdup(f->name), .scale = 1};
     if (s->input && s->field) {
         map->count++;
         return s;
@@ -85,6 +83,32 @@ static void forget_names(struct pnet_input_source *s)
     free(s->names);
     s->names = NULL;
     s->count = 0;
+}
+
+/* Reads a scale, 0.5 or 1/255. Returns false if the text is none. */
+static bool read_scale(const char *text, double *scale)
+{
+    char *end;
+    *scale = pnet_number_read(text, &end);
+    if (end == text) return false;
+    if (*end == '/') {
+        const char *below = end + 1;
+        *scale /= pnet_number_read(below, &end);
+        if (end == below) return false;
+    }
+    return !*end && fabs(*scale) <= 1e30;
+}
+
+/* Returns the columns of "a,b,c*1/255", and sets the scale; a star in front of anything else belongs to the name of a column.
+   The caller frees them; NULL: out of memory. */
+static char *take_scale(const char *value, struct pnet_input_source *s)
+{
+    const char *star = strrchr(value, '*');
+    double scale;
+    if (!star || !read_scale(star + 1, &scale)) return strdup(value);
+    s->scale = scale;
+    s->scaled = true;
+    return strndup(value, (size_t)(star - value));
 }
 
 /* One column feeds all channels, else there is one for each. */
@@ -116,8 +140,14 @@ static enum pnet_status take_value(struct pnet_input_map *map, const char *text,
     char *end;
     double constant = pnet_number_read(value, &end);
     if (!s) return pnet_error_memory(e);
+    if (!s->count) s->shift = 0; /* a constant until now */
     forget_names(s);
-    if (*end) return take_columns(text, value, f, s, e);
+    if (*end) {
+        char *columns = take_scale(value, s);
+        enum pnet_status st = columns ? take_columns(text, columns, f, s, e) : pnet_error_memory(e);
+        free(columns);
+        return st;
+    }
     if (!(fabs(constant) <= 1e30))
         return pnet_error_set(
             e, PNET_USAGE, "--map %s: a constant lies between -1e30 and 1e30", text);

@@ -12,7 +12,7 @@ struct map_options {
 };
 #define CLOUD_MAP_OPTIONS(m)                                                                       \
     {"map", 0, OPT_LIST, &(m)->maps, "FIELD=COLUMN",                                               \
-        "a field of the model from columns of the cloud, a,b,c, or a number; may be repeated"},    \
+        "a field of the model from columns, a,b,c or a,b,c*SCALE, or a number; may be repeated"},  \
     {                                                                                              \
         "config", 'c', OPT_TEXT, &(m)->config, "RUN.yaml",                                         \
             "a run config whose `inputs` replace those of the weights"                             \

@@ -1,5 +1,5 @@
 /* pnetc data synth, pnetc data info */
-#include "compiler/cli/cli.h"
+#include "compiler/cli/ranges.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/dataset_overlap.h"
 #include "runtime/base/file.h"
@@ -306,6 +306,10 @@ static enum pnet_status describe_dataset(const char *path, double radius_m, stru
         print_origin(d);
         st = describe_classes(d, e);
     }
+    struct pnet_ranges colours = {.count = 0};
+    if (!st) st = pnet_cli_colours_of_dataset(d, &colours, e);
+    pnet_cli_print_ranges(&colours, false);
+    pnet_ranges_free(&colours);
     pnet_dataset_free(d);
     return st;
 }

@@ -1,6 +1,7 @@
 /* pnetc eval, pnetc compare */
 #include "compiler/cli/information.h"
 #include "compiler/cli/origin.h"
+#include "compiler/cli/ranges.h"
 #include "compiler/cli/run.h"
 #include "compiler/cli/weights.h"
 #include "runtime/base/file.h"
@@ -81,13 +82,24 @@ struct ground {
     struct pnet_loader *loader;
     struct pnet_bound *bound;
     struct pnet_runner *runner;
+    struct few_warnings warnings;
 };
 
 static void close_ground(struct ground *g)
 {
-    if (g->loader) pnet_loader_free(g->loader);
+    if (g->loader) pnet_loader_free(g->loader); /* its threads warn */
+    pnet_cli_few_end(&g->warnings);
     pnet_runner_free(g->runner);
     pnet_bound_free(g->bound);
+}
+
+/* The split decides what its colours are divided by, as far as the weights do not; where they say nothing, with `train`. */
+static enum pnet_status find_ranges(
+    const struct run *run, const struct weights *w, enum pnet_split split, struct pnet_error *e)
+{
+    unsigned splits = 1u << split;
+    if (!pnet_ranges_have_colours(&w->map.ranges)) splits |= 1u << PNET_TRAIN;
+    return pnet_cli_data_ranges(run, splits, 0, w->from.checkpoint ? &w->map : NULL, e);
 }
 
 static enum pnet_status open_ground(const struct run *run, const struct weights *w,
@@ -105,13 +117,15 @@ static enum pnet_status open_ground(const struct run *run, const struct weights 
         .skip_empty = c->skip_empty,
         .seed = c->seed,
         .trained = &w->map.frame,
-        .warn = w->told ? NULL : warn};
+        .warn = w->told ? NULL : pnet_cli_few_warn,
+        .context = &g->warnings};
     struct pnet_runner_options so = {
         .memory_limit = pnet_cli_memory_budget(&run->o.model), .slots = 2, .seed = c->seed};
     enum pnet_status st =
         pnet_cli_weights_bind(w, &run->o.model, run->precision, run->plan, &g->bound, e);
     if (!st) st = pnet_runner_new(g->bound, &so, &g->runner, e);
     if (!st) st = pnet_weights_load(&w->from, g->runner, e);
+    if (!st) st = find_ranges(run, w, split, e);
     return st ? st : pnet_loader_new(&lo, &g->loader, e);
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/cli/cloud_options.h"
 #include "compiler/cli/origin.h"
 #include "compiler/cli/result_columns.h"
+#include "compiler/cli/ranges.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
 #include "runtime/base/clock.h"
@@ -32,6 +33,8 @@ struct inference {
     bool colour, json, quiet, verbose;
     char **columns; /* names of --columns, or of the weights */
     int column_count;
+    bool settled; /* what colours are divided by */
+    struct few_warnings outside;
 };
 
 /* row_of[file row]: the row of the cloud as loaded, or -1; NULL: no point was dropped. */
@@ -193,12 +196,19 @@ static void warn_of_results(
             bad == count ? "all, " : "", (long long)bad, (long long)count);
 }
 
+/* Returns the names for columns without names. */
+static char *const *columns_of(const struct inference *f, int *count)
+{
+    *count = f->columns ? f->column_count : f->weights.map.column_count;
+    return f->columns ? f->columns : f->weights.map.columns;
+}
+
 static enum pnet_status read_cloud(
     const struct inference *f, const char *path, struct pnet_cloud *c, struct pnet_error *e)
 {
     char warning[256];
-    char *const *columns = f->columns ? f->columns : f->weights.map.columns;
-    int column_count = f->columns ? f->column_count : f->weights.map.column_count;
+    int column_count;
+    char *const *columns = columns_of(f, &column_count);
     enum pnet_status st = pnet_cloud_read_columns(path, columns, column_count, c, warning, e);
     if (st) return st;
     st = pnet_origin_place(&f->origin, path, c, warning, e);
@@ -243,6 +253,44 @@ static void doubt_cloud(struct inference *f, const char *path, const struct pnet
     pnet_frame_merge(&f->seen, &frame);
 }
 
+/* Decides what the colours are divided by: for many clouds together, before the first of them. */
+static enum pnet_status settle_many(struct inference *f, struct pnet_error *e)
+{
+    struct pnet_range_scan s = {.map = &f->weights.map,
+        .inputs = f->plan->inputs,
+        .roles = {f->feed.input[0], -1},
+        .note = f->quiet ? NULL : pnet_cli_say};
+    struct pnet_ranges source = {.count = 0};
+    int column_count;
+    char *const *columns = columns_of(f, &column_count);
+    f->settled = true;
+    enum pnet_status st = pnet_ranges_of_files(
+        &s, f->feed.clouds.items, f->feed.clouds.count, columns, column_count, &source, e);
+    if (!st) st = pnet_cli_settle_ranges(&f->weights, &source, e);
+    pnet_ranges_free(&source);
+    return st;
+}
+
+/* The same for the clouds of the only batch; then warns of those that differ from the training's in other features. */
+static enum pnet_status check_ranges(
+    struct inference *f, char *const *paths, const struct pnet_cloud *clouds, struct pnet_error *e)
+{
+    const struct cloud_feed *feed = &f->feed;
+    const struct pnet_input *inputs = f->plan->inputs;
+    struct pnet_ranges source = {.count = 0};
+    enum pnet_status st = PNET_OK;
+    for (int k = 0; k < feed->count && !f->settled && !st; k++)
+        st = pnet_cli_add_colours(
+            &f->weights.map, &inputs[feed->input[k]], &clouds[k], paths[k], &source, e);
+    if (!st && !f->settled) st = pnet_cli_settle_ranges(&f->weights, &source, e);
+    pnet_ranges_free(&source);
+    f->settled = true;
+    for (int k = 0; k < feed->count && !st; k++)
+        st = pnet_cli_warn_unusual(
+            &f->weights.map, &inputs[feed->input[k]], &clouds[k], paths[k], &f->outside, e);
+    return st;
+}
+
 /* Reads the clouds `paths`, one for each input of the feed, as a batch of one sample. Where features of one cloud are taken to
    the points of another one, all are brought into the frame of the result's points. */
 static enum pnet_status load_batch(struct inference *f, char *const *paths,
@@ -256,6 +304,7 @@ static enum pnet_status load_batch(struct inference *f, char *const *paths,
     for (int k = 0; k < feed->count && !st && pnet_plan_one_frame(f->plan); k++)
         st = pnet_cloud_move_offset(&clouds[k], clouds[place_of_result(f)].offset, e);
     if (!st && feed->input[0] == first_cloud(f->plan)) doubt_cloud(f, paths[0], &clouds[0]);
+    if (!st) st = check_ranges(f, paths, clouds, e);
     for (int k = 0; k < feed->count && !st; k++) {
         lists[k] = (const struct pnet_sample *const *)&samples[k];
         st = pnet_sample_make(&f->plan->inputs[feed->input[k]], &f->weights.map, &clouds[k], NULL,
@@ -406,6 +455,7 @@ static enum pnet_status infer_all(
     if (output) st = check_folder(output, e);
     if (!st && output) st = check_stems(inputs, e);
     if (!st && output) st = pnet_make_folder(output, e);
+    if (!st && inputs->count > 1) st = settle_many(f, e);
     for (int64_t i = 0; i < inputs->count && !st; i++) {
         int length;
         const char *name = stem(inputs->items[i], &length);
@@ -469,6 +519,7 @@ static int infer_clouds(
     if (!st) st = pnet_cli_origin(r->origin, &f->weights, &f->origin, &e);
     if (!st) st = open_runner(f, &r->m, &r->map, &e);
     if (!st) st = infer_all(f, r->output, r->format, &e);
+    pnet_cli_few_end(&f->outside);
     code = st ? pnet_cli_complain(&e) : PNET_OK;
     pnet_runner_free(f->runner);
     pnet_bound_free(f->bound);

@@ -1,4 +1,5 @@
 /* pnetc info */
+#include "compiler/cli/ranges.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
 #include "runtime/data/input_map.h"
@@ -44,7 +45,29 @@ static struct span span_of_field(const struct pnet_cloud *c, const struct pnet_f
     return s;
 }
 
-static void print_cloud(const char *path, const struct pnet_cloud *c, const char *warning)
+/* What the colours of a cloud would be divided by, or what is wrong with them. */
+struct colours {
+    struct pnet_ranges ranges; /* empty where there are none */
+    char fault[256];           /* one line, or "" */
+};
+
+static enum pnet_status find_colours(
+    const struct pnet_cloud *c, const char *path, struct colours *to, struct pnet_error *e)
+{
+    struct pnet_error fault;
+    *to = (struct colours){.fault = ""};
+    enum pnet_status st = pnet_cli_colours_of_cloud(c, path, &to->ranges, &fault);
+    if (st == PNET_BAD_DATA) {
+        snprintf(
+            to->fault, sizeof to->fault, "%.*s", (int)strcspn(fault.message, "\n"), fault.message);
+        return PNET_OK;
+    }
+    if (st) *e = fault;
+    return st;
+}
+
+static void print_cloud(const char *path, const struct pnet_cloud *c, const char *warning,
+    const struct colours *colours)
 {
     char text[1024];
     const char *unit = c->degrees ? "degrees" : "m";
@@ -66,6 +89,8 @@ static void print_cloud(const char *path, const struct pnet_cloud *c, const char
         if (c->rows) printf(" from %g to %g", s.least, s.most);
         puts("");
     }
+    pnet_cli_print_ranges(&colours->ranges, false);
+    if (*colours->fault) printf("  colours: %s\n", colours->fault);
 }
 
 static void put_column(
@@ -87,8 +112,8 @@ static void put_origin(struct pnet_json *j, const double at[3])
     pnet_json_end(j, ']');
 }
 
-static void put_cloud(
-    struct pnet_json *j, const char *path, const struct pnet_cloud *c, const char *warning)
+static void put_cloud(struct pnet_json *j, const char *path, const struct pnet_cloud *c,
+    const char *warning, const struct colours *colours)
 {
     static const char *const axes[] = {"x", "y", "z"};
     pnet_json_string(j, "file", path);
@@ -106,6 +131,7 @@ static void put_cloud(
     for (int f = 0; f < c->field_count; f++)
         put_column(j, c->fields[f].name, c->fields[f].type, span_of_field(c, &c->fields[f]), NULL);
     pnet_json_end(j, ']');
+    if (colours->ranges.count) pnet_cli_put_ranges(j, "colours", &colours->ranges);
 }
 
 /* Prints the object, which it frees. */
@@ -119,19 +145,22 @@ static enum pnet_status describe_cloud(
     const struct inspection *n, const char *path, struct pnet_error *e)
 {
     struct pnet_cloud c;
+    struct colours colours = {.fault = ""};
     char warning[256];
     enum pnet_status st =
         pnet_cloud_read_columns(path, n->columns, n->column_count, &c, warning, e);
     if (st) return st;
     st = pnet_cloud_name_columns(n->columns, n->column_count, &c, path, e);
+    if (!st) st = find_colours(&c, path, &colours, e);
     if (!st && n->json) {
         struct pnet_json j = {0};
         pnet_json_begin(&j, NULL, '{');
-        put_cloud(&j, path, &c, warning);
+        put_cloud(&j, path, &c, warning, &colours);
         st = print_object(&j, e);
     } else if (!st) {
-        print_cloud(path, &c, warning);
+        print_cloud(path, &c, warning, &colours);
     }
+    pnet_ranges_free(&colours.ranges);
     pnet_cloud_free(&c);
     return st;
 }
@@ -161,6 +190,8 @@ static void print_weights(const struct weights *w)
     printf("%zu tensors, %lld numbers\n", w->from.file->count, (long long)sum);
     print_trained(&w->from.trained);
     if (!w->from.checkpoint) return;
+    if (w->map.ranges.count) puts("read in training:");
+    pnet_cli_print_ranges(&w->map.ranges, true);
     const struct pnet_checkpoint_state *s = &w->from.checkpoint->state;
     printf("checkpoint of epoch %lld, step %lld, seed %llu\n", (long long)s->epoch,
         (long long)s->step, (unsigned long long)s->seed);
@@ -201,6 +232,7 @@ static void put_checkpoint(struct pnet_json *j, const struct weights *w)
     pnet_json_string(j, "params", s->params);
     pnet_json_string(j, "algorithms", s->kernels);
     if (w->map.origin.named) put_origin(j, w->map.origin.at);
+    pnet_cli_put_ranges(j, "ranges", &w->map.ranges);
     pnet_json_end(j, '}');
 }
 

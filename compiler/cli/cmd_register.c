@@ -1,6 +1,7 @@
 /* pnetc register */
 #include "compiler/cli/cloud_options.h"
 #include "compiler/cli/origin.h"
+#include "compiler/cli/ranges.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
 #include "runtime/data/dataset_pose.h"
@@ -81,11 +82,8 @@ static enum pnet_status describe(struct pnet_runner *runner, const struct weight
     struct pnet_sample *sample = NULL;
     struct pnet_batch *b = NULL;
     int64_t rows = 0;
-    enum pnet_status st = PNET_OK;
-    if (w->map.column_count)
-        st = pnet_cloud_name_columns(w->map.columns, w->map.column_count, &s->cloud, path, e);
-    if (!st)
-        st = pnet_sample_make(&p->inputs[input], &w->map, &s->cloud, NULL, 0, path, &sample, e);
+    enum pnet_status st =
+        pnet_sample_make(&p->inputs[input], &w->map, &s->cloud, NULL, 0, path, &sample, e);
     if (!st)
         st = pnet_samples_batch(p->inputs, p->input_count, input,
             (const struct pnet_sample *const *)&sample, 1, false, &b, e);
@@ -109,6 +107,27 @@ static enum pnet_status describe(struct pnet_runner *runner, const struct weight
     return st;
 }
 
+/* Names the columns of both clouds, decides what their colours are divided by, and warns where other features lie outside of the
+   training's ranges. */
+static enum pnet_status check_clouds(
+    struct registration *r, struct weights *w, const struct pnet_input *input, struct pnet_error *e)
+{
+    struct pnet_ranges source = {.count = 0};
+    struct few_warnings outside = {.count = 0};
+    const char *const *paths = r->request->paths;
+    enum pnet_status st = PNET_OK;
+    for (int i = 0; i < 2 && !st && w->map.column_count; i++)
+        st = pnet_cloud_name_columns(
+            w->map.columns, w->map.column_count, &r->side[i].cloud, paths[i], e);
+    for (int i = 0; i < 2 && !st; i++)
+        st = pnet_cli_add_colours(&w->map, input, &r->side[i].cloud, paths[i], &source, e);
+    if (!st) st = pnet_cli_settle_ranges(w, &source, e);
+    for (int i = 0; i < 2 && !st; i++)
+        st = pnet_cli_warn_unusual(&w->map, input, &r->side[i].cloud, paths[i], &outside, e);
+    pnet_ranges_free(&source);
+    return st;
+}
+
 static enum pnet_status run_net(
     struct registration *r, const struct pnet_bound *b, struct weights *w, struct pnet_error *e)
 {
@@ -127,6 +146,7 @@ static enum pnet_status run_net(
     if (!st) st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
     if (!st) st = pnet_runner_new(b, &o, &runner, e);
     if (!st) st = pnet_weights_load(&w->from, runner, e);
+    if (!st) st = check_clouds(r, w, &p->inputs[input], e);
     for (int i = 0; i < 2 && !st; i++)
         st = describe(runner, w, input, r->request->paths[i], &r->side[i], e);
     pnet_runner_free(runner);

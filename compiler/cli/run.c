@@ -1,4 +1,5 @@
 #include "compiler/cli/run.h"
+#include "compiler/cli/ranges.h"
 #include "compiler/cli/matrix.h"
 #include "compiler/cli/origin.h"
 
@@ -411,11 +412,27 @@ static void note(void *context, const char *text)
     if (!d->quiet) pnet_progress_line(d->bar, text);
 }
 
+/* Opens the weights from which the training starts, once. */
+static enum pnet_status open_weights(struct display *d, struct pnet_error *e)
+{
+    if (d->start.from.file) return PNET_OK;
+    return pnet_cli_weights_open(d->run->config->weights, &d->start, e);
+}
+
+static enum pnet_status find_ranges(void *context, const char *map, struct pnet_error *e)
+{
+    struct display *d = context;
+    bool starts = !map && d->run->config->weights;
+    enum pnet_status st = starts ? open_weights(d, e) : PNET_OK;
+    bool records = starts && d->start.from.checkpoint;
+    return st ? st : pnet_cli_training_ranges(d->run, map, records ? &d->start.map : NULL, e);
+}
+
 static enum pnet_status open_start(
     void *context, const struct pnet_safetensors **file, struct pnet_error *e)
 {
     struct display *d = context;
-    enum pnet_status st = pnet_cli_weights_open(d->run->config->weights, &d->start, e);
+    enum pnet_status st = open_weights(d, e);
     if (st) return st;
     pnet_cli_weights_start(&d->start, d->run->plan->degrade);
     pnet_cli_origin_start(&d->start, &d->run->data->origin);
@@ -454,6 +471,7 @@ enum pnet_status pnet_cli_run_train(const struct run *run, const char *folder, b
         .autotune_seconds = o->autotune.value,
         .open_weights = open_start,
         .begun = pnet_cli_catch_interrupts,
+        .find_ranges = find_ranges,
         .stop = pnet_cli_interrupted,
         .progress = show,
         .warn = warn,

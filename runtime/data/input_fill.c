@@ -1,5 +1,6 @@
 /* Fills the channels of a model's input from the fields of a cloud. */
 #include "runtime/data/input_map.h"
+#include "runtime/base/number.h"
 #include "runtime/data/lowest.h"
 
 #include <assert.h>
@@ -9,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MOST = 256, SCALED_MOST = 512 };
+enum { NAME_MOST = 256, SOURCE_MOST = 512 };
+static const double COLOUR_MOST = 65535;
 
 /* The source of one channel. */
 struct channel {
     const struct pnet_field *field;
     int axis;   /* axis of the coordinates, if field is NULL */
     bool above; /* of z, less the lowest */
-    double scale, shift;
 };
 
 static const struct pnet_input_source *find_source(const struct pnet_input_map *m,
@@ -83,13 +84,11 @@ bool pnet_input_is_colour(const struct pnet_input_field *f)
 }
 
 /* Makes the name of channel `i` by rule `rule`. Returns false if the field has no such rule. */
-static bool rule_name(
-    const struct pnet_input_field *f, int rule, int i, char name[NAME_MOST], bool *colour)
+static bool rule_name(const struct pnet_input_field *f, int rule, int i, char name[NAME_MOST])
 {
     static const char *const triples[][3] = {{"red", "green", "blue"}, {"r", "g", "b"},
         {"nx", "ny", "nz"}, {"normal_x", "normal_y", "normal_z"}};
     bool normal = strcmp(f->name, "normal") == 0;
-    *colour = pnet_input_is_colour(f);
     switch (rule) {
     case 0: snprintf(name, NAME_MOST, "%s", f->name); return f->width == 1;
     case 1:
@@ -97,22 +96,8 @@ static bool rule_name(
     case 3:
     case 4:
         if (f->width == 3) snprintf(name, NAME_MOST, "%s", triples[rule - 1][i]);
-        return f->width == 3 && (rule <= 2 ? *colour : normal);
+        return f->width == 3 && (rule <= 2 ? pnet_input_is_colour(f) : normal);
     default: snprintf(name, NAME_MOST, "%s_%d", f->name, i); return rule == 5;
-    }
-}
-
-/* Returns the divisor of a colour: 1 for a real type, else the largest value of the type. */
-static double full_scale(enum pnet_scalar type)
-{
-    switch (type) {
-    case PNET_U8: return 255;
-    case PNET_U16: return 65535;
-    case PNET_U32: return 4294967295.0;
-    case PNET_I8: return 127;
-    case PNET_I16: return 32767;
-    case PNET_I32: return 2147483647.0;
-    default: return 1;
     }
 }
 
@@ -134,71 +119,296 @@ static enum pnet_status say_missing(const struct pnet_input *input,
         f->width == 1 ? "a" : "a,b,..", input->name, f->name);
 }
 
-/* Finds the source of channel `i`. `rule` is the rule by which the first channel was found, or -1 to try all. */
-static enum pnet_status resolve(const struct pnet_input_source *s, const struct pnet_input *input,
-    const struct pnet_input_field *f, const struct pnet_cloud *c, const char *path, int i,
-    int *rule, struct channel *to, struct pnet_error *e)
+/* Finds the source of channel `i`. `rule` is the rule by which the first channel was found, or -1 to try all. Returns false if
+   the cloud lacks it; then `wanted` is what it lacks. */
+static bool resolve(const struct pnet_input_source *s, const struct pnet_input_field *f,
+    const struct pnet_cloud *c, int i, int *rule, struct channel *to, char wanted[NAME_MOST])
 {
-    char name[NAME_MOST];
-    bool colour;
     if (s) {
-        *to = (struct channel){.scale = s->scale, .shift = s->shift};
-        bool found = find_channel(c, s->names[i], to);
-        if (found && s->colour && to->field) to->scale = 1 / full_scale(to->field->type);
-        if (found) return PNET_OK;
-        return say_missing(input, f, c, path, s->names[i], e);
+        snprintf(wanted, NAME_MOST, "%s", s->names[i]);
+        return find_channel(c, s->names[i], to);
     }
-    *to = (struct channel){.scale = 1};
     for (int r = *rule < 0 ? 0 : *rule; r < (*rule < 0 ? 6 : *rule + 1); r++) {
-        if (!rule_name(f, r, i, name, &colour) || !find_channel(c, name, to)) continue;
-        if (colour && to->field && r != 0) to->scale = 1 / full_scale(to->field->type);
+        if (!rule_name(f, r, i, wanted) || !find_channel(c, wanted, to)) continue;
         *rule = r;
-        return PNET_OK;
+        return true;
     }
-    return say_missing(input, f, c, path, *rule < 0 ? "field" : name, e);
+    if (*rule < 0) snprintf(wanted, NAME_MOST, "field");
+    return false;
 }
 
-/* Writes what the run config says to divide colours up to 255. */
-static void say_scale(const struct pnet_input *input, const struct pnet_input_field *f,
-    const struct pnet_input_source *s, int rule, char text[SCALED_MOST])
+/* A field of the model with what feeds it from one cloud. */
+struct feed {
+    const struct pnet_input_map *map;
+    const struct pnet_input *input;
+    const struct pnet_input_field *field;
+    const struct pnet_input_source *source; /* NULL: found by name */
+    const struct pnet_cloud *cloud;
+    const char *path;
+};
+
+static struct feed feed_of(const struct pnet_input_map *m, const struct pnet_input *input,
+    const struct pnet_input_field *f, const struct pnet_cloud *c, const char *path)
 {
-    char names[3][NAME_MOST];
-    bool colour;
-    for (int i = 0; i < 3; i++) {
-        if (s)
-            snprintf(names[i], NAME_MOST, "%s", s->names[i]);
-        else
-            rule_name(f, rule, i, names[i], &colour);
-    }
-    snprintf(text, SCALED_MOST,
-        "inputs: {%.80s: {%.80s: {field: [%.80s, %.80s, %.80s], scale: 1/255}}}", input->name,
-        f->name, names[0], names[1], names[2]);
+    return (struct feed){m, input, f, find_source(m, input, f), c, path};
 }
 
-/* `scaled` is what the run config says to scale a colour; NULL: the channel is no colour. */
-static enum pnet_status fill(const struct channel *from, const struct pnet_cloud *c,
-    const char *path, const char *scaled, float *out, int width, struct pnet_error *e)
+bool pnet_input_map_divides(const struct pnet_input_map *m, const struct pnet_input *input,
+    const struct pnet_input_field *field)
+{
+    const struct pnet_input_source *s = find_source(m, input, field);
+    return pnet_input_is_colour(field) && !(s && (s->scaled || !s->count));
+}
+
+bool pnet_input_map_kinds(const struct pnet_input_map *m, const struct pnet_input *input,
+    const struct pnet_input_field *field, const struct pnet_cloud *c, enum pnet_range_kind kinds[3])
+{
+    char wanted[NAME_MOST];
+    int rule = -1;
+    for (int i = 0; i < 3; i++) {
+        struct channel from;
+        if (!resolve(find_source(m, input, field), field, c, i, &rule, &from, wanted)) return false;
+        kinds[i] = from.field ? pnet_range_kind_of(from.field) : PNET_RANGE_FED;
+    }
+    return true;
+}
+
+bool pnet_input_map_is_placed(const struct pnet_input_map *m, const struct pnet_input *input,
+    const struct pnet_input_field *field, const struct pnet_cloud *c)
+{
+    char wanted[NAME_MOST];
+    int rule = -1;
+    for (int i = 0; i < field->width; i++) {
+        struct channel from;
+        if (!resolve(find_source(m, input, field), field, c, i, &rule, &from, wanted) || from.field)
+            return false;
+    }
+    return true;
+}
+
+static int64_t file_row(const struct pnet_cloud *c, int64_t row)
+{
+    return c->file_row ? c->file_row[row] : row;
+}
+
+/* Writes what a run config says to feed the field as it is fed now, with `more`, such as "scale: 1/255". */
+static void say_source(const struct feed *f, int rule, const char *more, char text[SOURCE_MOST])
+{
+    char names[3][NAME_MOST] = {"", "", ""};
+    int width = f->field->width, shown = width < 3 ? width : 3;
+    for (int i = 0; i < shown; i++) {
+        if (f->source)
+            snprintf(names[i], NAME_MOST, "%s", f->source->names[i]);
+        else
+            rule_name(f->field, rule, i, names[i]);
+    }
+    snprintf(text, SOURCE_MOST, "inputs: {%.60s: {%.60s: {field: %s%.60s%s%.60s%s%.60s%s%s, %s}}}",
+        f->input->name, f->field->name, width > 1 ? "[" : "", names[0], width > 1 ? ", " : "",
+        names[1], width > 2 ? ", " : "", names[2], width > 3 ? ", .." : "", width > 1 ? "]" : "",
+        more);
+}
+
+static enum pnet_status say_beyond(const struct feed *f, int rule, const char *name, int64_t row,
+    double value, double most, struct pnet_error *e)
+{
+    char source[SOURCE_MOST], expected[80];
+    say_source(f, rule, "scale: 1/255", source);
+    if (most < COLOUR_MOST)
+        pnet_number_format(
+            expected, sizeof expected, "those of this source are divided by %g", most);
+    else
+        snprintf(expected, sizeof expected, "colours reach from 0 to 1, to 255 or to 65535");
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s: row %" PRId64 ": the colour %s is %g, and %s\n"
+        "  help: give the scale in the run config, %s; scale: 1 takes the numbers as they are",
+        f->path, file_row(f->cloud, row), name, value, expected, source);
+}
+
+static enum pnet_status say_not_finite(const struct feed *f, int rule, const char *name,
+    int64_t row, double value, struct pnet_error *e)
+{
+    char source[SOURCE_MOST];
+    int64_t at = file_row(f->cloud, row);
+    if (isfinite(value)) {
+        say_source(f, rule, "scale: 1/1000", source);
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%s: row %" PRId64 ": %s is %g, too large for float32\n"
+            "  help: give a scale in the run config, %s",
+            f->path, at, name, value, source);
+    }
+    say_source(f, rule, "missing: 0", source);
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%s: row %" PRId64 ": %s is not finite\n"
+        "  help: give a number in its place in the run config (--config of infer and register), "
+        "%s, or feed %s from other columns or a constant, --map %s=0",
+        f->path, at, name, source, f->field->name, f->field->name);
+}
+
+/* Sets *range to that of a channel of colours. Returns false, and sets the error, if one is beyond all scales. */
+static bool measure_colour(const struct feed *f, int rule, const struct pnet_field *from,
+    struct pnet_range *range, struct pnet_error *e)
+{
+    range->kind = pnet_range_kind_of(from);
+    if (range->kind == PNET_RANGE_BYTES) { /* the decision needs no look */
+        range->least = 0;
+        range->most = 255;
+        return true;
+    }
+    int64_t highest = 0;
+    for (int64_t row = 0; row < f->cloud->rows; row++) {
+        double v = pnet_field_get(from, row);
+        if (!isfinite(v)) continue;
+        if (v < 0 || v > COLOUR_MOST) {
+            say_beyond(f, rule, from->name, row, v, COLOUR_MOST, e);
+            return false;
+        }
+        if (v < range->least) range->least = v;
+        if (v <= range->most) continue;
+        range->most = v;
+        highest = row;
+    }
+    snprintf(range->place, sizeof range->place, "%.200s: row %" PRId64 ": the colour %.60s",
+        f->path, file_row(f->cloud, highest), from->name);
+    return true;
+}
+
+/* Returns what a number becomes on its way to the model. */
+static float feed_number(const struct pnet_input_source *s, double scale, double v)
+{
+    if (s && s->replaced && !isfinite(v)) return (float)s->missing;
+    return (float)(v * scale + (s ? s->shift : 0));
+}
+
+static void measure_fed(
+    const struct feed *f, const struct pnet_field *from, struct pnet_range *range)
+{
+    for (int64_t row = 0; row < f->cloud->rows; row++) {
+        float v =
+            feed_number(f->source, f->source ? f->source->scale : 1, pnet_field_get(from, row));
+        if (!isfinite(v)) continue;
+        range->least = fmin(range->least, (double)v);
+        range->most = fmax(range->most, (double)v);
+    }
+}
+
+enum pnet_status pnet_input_map_range(const struct pnet_input_map *m,
+    const struct pnet_input *input, const struct pnet_input_field *field,
+    const struct pnet_cloud *c, const char *path, struct pnet_ranges *r, struct pnet_error *e)
+{
+    struct feed f = feed_of(m, input, field, c, path);
+    struct channel from;
+    char wanted[NAME_MOST];
+    int rule = -1;
+    bool divides = pnet_input_map_divides(m, input, field);
+    if (field->kind != PNET_INPUT_FEATURE || field->unused || field->per_cloud) return PNET_OK;
+    if (f.source && !f.source->count) return PNET_OK;
+    for (int i = 0; i < field->width; i++)
+        if (!resolve(f.source, field, c, i, &rule, &from, wanted)) return PNET_OK;
+    for (int i = 0; i < field->width; i++) {
+        struct pnet_range range = {.field = (char *)field->name,
+            .kind = PNET_RANGE_FED,
+            .least = INFINITY,
+            .most = -INFINITY};
+        resolve(f.source, field, c, i, &rule, &from, wanted);
+        if (!from.field) continue;
+        if (divides) {
+            if (!measure_colour(&f, rule, from.field, &range, e)) return PNET_BAD_DATA;
+        } else {
+            measure_fed(&f, from.field, &range);
+        }
+        if (range.least > range.most) continue;
+        enum pnet_status status = pnet_ranges_add(r, &range, e);
+        if (status) return status;
+    }
+    return PNET_OK;
+}
+
+enum pnet_status pnet_input_map_outside(const struct pnet_input_map *m,
+    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
+    char text[PNET_OUTSIDE_TEXT], struct pnet_error *e)
+{
+    enum pnet_status status = PNET_OK;
+    text[0] = 0;
+    for (int i = 0; i < input->field_count && !text[0] && !status; i++) {
+        const struct pnet_range *was =
+            pnet_ranges_find(&m->ranges, input->fields[i].name, PNET_RANGE_FED);
+        struct pnet_ranges r = {.count = 0};
+        if (!was) continue;
+        status = pnet_input_map_range(m, input, &input->fields[i], c, path, &r, e);
+        const struct pnet_range *now = pnet_ranges_find(&r, input->fields[i].name, PNET_RANGE_FED);
+        if (!status && now && pnet_range_is_outside(was, now->least, now->most))
+            pnet_number_format(text, PNET_OUTSIDE_TEXT,
+                "%.200s: %.60s reaches from %g to %g, in the training from %g to %g: is it in "
+                "another unit?",
+                path, now->field, now->least, now->most, was->least, was->most);
+        pnet_ranges_free(&r);
+    }
+    return status;
+}
+
+enum pnet_status pnet_input_map_alone(const struct pnet_input_map *m,
+    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
+    char text[PNET_OUTSIDE_TEXT], struct pnet_error *e)
+{
+    enum pnet_status status = PNET_OK;
+    struct pnet_ranges r = {.count = 0};
+    text[0] = 0;
+    for (int i = 0; i < input->field_count && !status; i++)
+        if (pnet_input_map_divides(m, input, &input->fields[i]))
+            status = pnet_input_map_range(m, input, &input->fields[i], c, path, &r, e);
+    for (int i = 0; i < r.count && !status && !text[0]; i++) {
+        const struct pnet_range *t = &r.items[i],
+                                *all = pnet_ranges_find(&m->ranges, t->field, t->kind);
+        /* Black is black whatever it is divided by. */
+        if (!all || all->divisor <= t->divisor || t->most == 0) continue;
+        pnet_number_format(text, PNET_OUTSIDE_TEXT,
+            "%.200s: the colours reach %g and alone would be divided by %g; they are divided by "
+            "%g, as "
+            "others of their source or of the training: %s",
+            path, t->most, t->divisor, all->divisor, PNET_RANGE_REMEDY);
+    }
+    pnet_ranges_free(&r);
+    return status;
+}
+
+/* Finds what colours of a kind are divided by: as the source decides, or, where that is not known, the cloud. */
+static enum pnet_status find_divisor(
+    const struct feed *f, enum pnet_range_kind kind, double *divisor, struct pnet_error *e)
+{
+    const struct pnet_range *r = pnet_ranges_find(&f->map->ranges, f->field->name, kind);
+    struct pnet_ranges cloud = {.count = 0}, alone = {.count = 0};
+    enum pnet_status status = PNET_OK;
+    *divisor = r ? r->divisor : 255;
+    if (r || kind == PNET_RANGE_BYTES) return PNET_OK;
+    status = pnet_input_map_range(f->map, f->input, f->field, f->cloud, f->path, &cloud, e);
+    if (!status) status = pnet_ranges_settle(&alone, &cloud, NULL, NULL, e);
+    r = pnet_ranges_find(&alone, f->field->name, kind);
+    if (r) *divisor = r->divisor;
+    pnet_ranges_free(&cloud);
+    pnet_ranges_free(&alone);
+    return status;
+}
+
+/* Fills one channel. `divisor`: of a colour, whose largest number it is; 0: none. */
+static enum pnet_status fill(const struct feed *f, int rule, const struct channel *from,
+    double divisor, float *out, struct pnet_error *e)
 {
     static const char *const axes[] = {"x", "y", "z"};
     assert(from->field || (from->axis >= 0 && from->axis < 3));
+    const struct pnet_cloud *c = f->cloud;
     const char *name = from->field ? from->field->name : axes[from->axis];
     double lowest = from->above ? pnet_cloud_lowest(c) : 0;
+    double scale = divisor > 0 ? 1 / divisor : f->source ? f->source->scale : 1;
+    double most = divisor == 1 ? PNET_RANGE_ONE : divisor;
     for (int64_t row = 0; row < c->rows; row++) {
         double v = from->field   ? pnet_field_get(from->field, row)
                    : from->above ? pnet_cloud_at(c, row, 2) - lowest
                                  : (double)c->xyz[3 * row + from->axis];
-        float value = (float)(v * from->scale + from->shift);
-        int64_t file_row = c->file_row ? c->file_row[row] : row;
-        if (!isfinite(value))
-            return pnet_error_set(
-                e, PNET_BAD_DATA, "%s: row %" PRId64 ": %s is not finite", path, file_row, name);
-        if (scaled && value > 1)
-            return pnet_error_set(e, PNET_BAD_DATA,
-                "%s: row %" PRId64
-                ": the colour %s is %g, and real numbers are expected to reach 1 at most\n"
-                "  help: give the scale in the run config, %s",
-                path, file_row, name, (double)value, scaled);
-        out[row * width] = value;
+        float value = feed_number(f->source, scale, v);
+        if (!isfinite(value)) return say_not_finite(f, rule, name, row, v, e);
+        if (divisor > 0 && isfinite(v) && (v < 0 || v > most))
+            return say_beyond(f, rule, name, row, v, divisor, e);
+        out[row * f->field->width] = value;
     }
     return PNET_OK;
 }
@@ -207,12 +417,12 @@ enum pnet_status pnet_input_map_feature(const struct pnet_input_map *m,
     const struct pnet_input *input, const struct pnet_input_field *field,
     const struct pnet_cloud *c, const char *path, float *out, struct pnet_error *e)
 {
-    const struct pnet_input_source *s = find_source(m, input, field);
-    char scaled[SCALED_MOST];
+    struct feed f = feed_of(m, input, field, c, path);
+    bool divides = pnet_input_map_divides(m, input, field);
     int rule = -1;
-    if (s && !s->count) {
+    if (f.source && !f.source->count) {
         int64_t n = (field->per_cloud ? 1 : c->rows) * field->width;
-        for (int64_t i = 0; i < n; i++) out[i] = (float)s->shift;
+        for (int64_t i = 0; i < n; i++) out[i] = (float)f.source->shift;
         return PNET_OK;
     }
     if (field->per_cloud)
@@ -222,11 +432,14 @@ enum pnet_status pnet_input_map_feature(const struct pnet_input_map *m,
             input->name, field->name, input->name, field->name);
     for (int i = 0; i < field->width; i++) {
         struct channel from;
-        enum pnet_status status = resolve(s, input, field, c, path, i, &rule, &from, e);
-        bool colour = s ? s->colour : rule == 1 || rule == 2;
-        if (colour) say_scale(input, field, s, rule, scaled);
-        if (!status)
-            status = fill(&from, c, path, colour ? scaled : NULL, out + i, field->width, e);
+        char wanted[NAME_MOST];
+        double divisor = 0;
+        enum pnet_status status = PNET_OK;
+        if (!resolve(f.source, field, c, i, &rule, &from, wanted))
+            return say_missing(input, field, c, path, wanted, e);
+        if (divides && from.field)
+            status = find_divisor(&f, pnet_range_kind_of(from.field), &divisor, e);
+        if (!status) status = fill(&f, rule, &from, divisor, out + i, e);
         if (status) return status;
     }
     return PNET_OK;

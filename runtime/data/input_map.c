@@ -26,6 +26,7 @@ void pnet_input_map_free(struct pnet_input_map *m)
     free(m->sources);
     free_words(m->columns, m->column_count);
     free_words(m->classes, m->class_count);
+    pnet_ranges_free(&m->ranges);
     *m = (struct pnet_input_map){.count = 0};
 }
 
@@ -72,7 +73,7 @@ static void read_names(
 static void read_source(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_input_source *s)
 {
-    static const char *const keys[] = {"field", "scale", "shift", "value"};
+    static const char *const keys[] = {"field", "scale", "shift", "value", "missing"};
     s->scale = 1;
     if (n->kind != PNET_YAML_MAP) {
         read_names(y, n, s);
@@ -83,14 +84,18 @@ static void read_source(
                                 *value = pnet_yaml_get(n, "value");
     const struct pnet_yaml_node *scale = pnet_yaml_get(n, "scale"),
                                 *shift = pnet_yaml_get(n, "shift");
+    const struct pnet_yaml_node *missing = pnet_yaml_get(n, "missing");
     if (!field == !value)
         pnet_yaml_fail(y, n, "%.80s: needs one of `field` and `value`", n->key);
-    else if (value && (scale || shift))
-        pnet_yaml_fail(y, n, "%.80s: scale and shift are for fields", n->key);
+    else if (value && (scale || shift || missing))
+        pnet_yaml_fail(y, n, "%.80s: scale, shift and missing are for fields", n->key);
     else if (field)
         read_names(y, field, s);
     s->scale = pnet_yaml_real(y, scale, -1e30, 1e30, 1);
+    s->scaled = scale != NULL;
     s->shift = pnet_yaml_real(y, value ? value : shift, -1e30, 1e30, 0);
+    s->replaced = missing != NULL;
+    s->missing = pnet_yaml_real(y, missing, -1e30, 1e30, 0);
 }
 
 void pnet_input_map_parse(
@@ -201,7 +206,9 @@ static void print_source(const struct pnet_input_source *s, FILE *out)
     if (s->count) {
         fputs(" {field: ", out);
         print_words(s->names, s->count, out);
-        pnet_number_write(out, ", scale: %.17g, shift: %.17g}\n", s->scale, s->shift);
+        if (s->scaled) pnet_number_write(out, ", scale: %.17g", s->scale);
+        if (s->replaced) pnet_number_write(out, ", missing: %.17g", s->missing);
+        pnet_number_write(out, ", shift: %.17g}\n", s->shift);
     } else {
         pnet_number_write(out, " {value: %.17g}\n", s->shift);
     }
@@ -231,12 +238,17 @@ void pnet_input_map_print(const struct pnet_input_map *m, FILE *out)
     char text[PNET_ORIGIN_TEXT];
     if (m->origin.named) fprintf(out, "origin: [%s]\n", pnet_origin_text(&m->origin, text));
     pnet_frame_print(&m->frame, out);
+    if (m->ranges.count) {
+        fputs("ranges:", out);
+        pnet_ranges_print(&m->ranges, false, out);
+    }
 }
 
 enum pnet_status pnet_input_map_read(
     const char *name, const void *text, size_t size, struct pnet_input_map *m, struct pnet_error *e)
 {
-    static const char *const keys[] = {"inputs", "columns", "classes", "origin", "frame"};
+    static const char *const keys[] = {
+        "inputs", "columns", "classes", "origin", "frame", "ranges"};
     struct pnet_yaml *y;
     *m = (struct pnet_input_map){.count = 0};
     enum pnet_status status = pnet_yaml_parse(name, text, size, PNET_BAD_DATA, &y, e);
@@ -253,6 +265,8 @@ enum pnet_status pnet_input_map_read(
         if (classes) read_words(y, classes, MOST_NAMES, &m->classes, &m->class_count);
         if (origin) pnet_origin_parse(y, origin, &m->origin);
         if (frame) pnet_frame_parse(y, frame, &m->frame);
+        const struct pnet_yaml_node *ranges = pnet_yaml_get(root, "ranges");
+        if (ranges) pnet_ranges_parse(y, ranges, &m->ranges);
     }
     status = pnet_yaml_end(y, e);
     pnet_yaml_free(y);
@@ -279,7 +293,8 @@ static enum pnet_status check_source(
     if (f->kind == PNET_INPUT_POSITION)
         return pnet_error_set(
             e, PNET_USAGE, "inputs: %s.%s: positions are not mapped", in->name, f->name);
-    if (f->kind == PNET_INPUT_CLASS && (s->count != 1 || s->scale != 1 || s->shift != 0))
+    if (f->kind == PNET_INPUT_CLASS &&
+        (s->count != 1 || s->scale != 1 || s->shift != 0 || s->replaced))
         return pnet_error_set(e, PNET_USAGE, "inputs: %s.%s: classes come from one field, unscaled",
             in->name, f->name);
     if (f->per_cloud && f->kind == PNET_INPUT_FEATURE && s->count)

@@ -6,23 +6,24 @@
          rgb: {field: [red, green, blue], scale: 1/255, shift: 0}  # value * scale + shift
          height: z          # one field; x y z are the coordinates, z_above_lowest is the height above
                             # the lowest points of the cloud (lowest.h)
+         heat: {field: temperature, missing: 0}  # what is fed where the number is not finite
          bias: {value: 1}   # the same number on every point
          label: label       # classes: a field of integers
 
    A feature that is not listed takes, in this order: the field of its own name (width 1); for
    `rgb`, `color` and `colour` of width 3 red green blue, else r g b; for `normal` of width 3 nx ny
-   nz, else normal_x normal_y normal_z; the fields name_0, name_1 ... Colours found that way are
-   divided by the largest value of their type (u8: 255); colours of a float type are taken as they
-   are and must not exceed 1. x, y and z are the coordinates as loaded (file coordinates less the
-   origin of the data set, or the cloud's own offset), before augmentation; a field of the cloud
-   called so comes first. Class fields that are not listed, or listed as `label`,
-   take the labels of the data set. */
+   nz, else normal_x normal_y normal_z; the fields name_0, name_1 ... The colours of `rgb`, `color`
+   and `colour` of width 3 are divided as range.h says, listed or not, unless there is a `scale`. x,
+   y and z are the coordinates as loaded (file coordinates less the origin of the data set, or the
+   cloud's own offset), before augmentation; a field of the cloud called so comes first. Class fields
+   that are not listed, or listed as `label`, take the labels of the data set. */
 #ifndef PNET_RUNTIME_INPUT_MAP_H
 #define PNET_RUNTIME_INPUT_MAP_H
 
 #include "runtime/data/origin.h"
 #include "runtime/io/cloud.h"
 #include "runtime/base/error.h"
+#include "runtime/data/range.h"
 #include "runtime/plan/frame.h"
 #include "runtime/plan/input.h"
 #include "runtime/base/yaml.h"
@@ -35,7 +36,9 @@ struct pnet_input_source {
     char **names;        /* [count] fields of the cloud, a channel each */
     int count;           /* 0: the channel is the constant `shift` */
     double scale, shift;
-    bool colour; /* scaled by the type of the field, as colours found by name are */
+    bool scaled;    /* there is a `scale`; else it is 1, and colours are divided as range.h says */
+    bool replaced;  /* there is a `missing` */
+    double missing; /* fed in the place of numbers that are not finite */
 };
 
 /* Zeroed: empty, so the rules above apply to every field. */
@@ -48,6 +51,9 @@ struct pnet_input_map {
     int class_count;
     struct pnet_origin origin; /* of the data set */
     struct pnet_frame frame;   /* of the clouds that were trained on (doubt.h) */
+    /* What colours are divided by, and what a training has seen. Where the kind of a colour is not among them, each cloud
+       decides for itself. */
+    struct pnet_ranges ranges;
 };
 
 /* Reads an `inputs:` block into the empty map; errors stick to `y`. */
@@ -56,8 +62,8 @@ void pnet_input_map_parse(
 /* Replaces the columns and classes by copies of the given ones. PNET_NO_MEMORY. */
 enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *columns,
     int column_count, char *const *classes, int class_count, struct pnet_error *e);
-/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin` and `frame`, which pnet_input_map_read reads
-   from memory. The owner of the stream handles its errors. */
+/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin`, `frame` and `ranges`, which pnet_input_map_read
+   reads from memory. The owner of the stream handles its errors. */
 void pnet_input_map_print(const struct pnet_input_map *m, FILE *out);
 enum pnet_status pnet_input_map_read(const char *name, const void *text, size_t size,
     struct pnet_input_map *m, struct pnet_error *e);
@@ -96,6 +102,33 @@ enum pnet_status pnet_cloud_name_columns(char *const *columns, int column_count,
 enum pnet_status pnet_input_map_feature(const struct pnet_input_map *m,
     const struct pnet_input *input, const struct pnet_input_field *field,
     const struct pnet_cloud *c, const char *path, float *out, struct pnet_error *e);
+/* Adds the ranges of the numbers of a cloud that feed a field: of colours as they are in the file, of other features as the
+   model reads them. Numbers that are not finite do not count. Adds nothing for coordinates, constants, fields that the model
+   does not use, and if the cloud lacks a field. PNET_BAD_DATA: a colour is negative or larger than 65535. */
+enum pnet_status pnet_input_map_range(const struct pnet_input_map *m,
+    const struct pnet_input *input, const struct pnet_input_field *field,
+    const struct pnet_cloud *c, const char *path, struct pnet_ranges *r, struct pnet_error *e);
+enum { PNET_OUTSIDE_TEXT = 600 }; /* of the following two */
+/* Writes "PATH: heat reaches from 0 to 255, ...", if a feature of the cloud lies clearly outside of the range that the training
+   has seen (pnet_range_is_outside), else "". PNET_NO_MEMORY. */
+enum pnet_status pnet_input_map_outside(const struct pnet_input_map *m,
+    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
+    char text[PNET_OUTSIDE_TEXT], struct pnet_error *e);
+/* Writes "PATH: the colours reach 200 and alone would be divided by 255; ...", if the colours of the cloud are divided by a larger
+   number than those of this cloud alone would be, else "". PNET_BAD_DATA as pnet_input_map_range; PNET_NO_MEMORY. */
+enum pnet_status pnet_input_map_alone(const struct pnet_input_map *m,
+    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
+    char text[PNET_OUTSIDE_TEXT], struct pnet_error *e);
+/* Tells whether colours of this field are divided as range.h says where they come from fields of the cloud. */
+bool pnet_input_map_divides(const struct pnet_input_map *m, const struct pnet_input *input,
+    const struct pnet_input_field *field);
+/* Finds the kinds of the three channels of a colour, PNET_RANGE_FED for coordinates. Returns false if the cloud lacks one. */
+bool pnet_input_map_kinds(const struct pnet_input_map *m, const struct pnet_input *input,
+    const struct pnet_input_field *field, const struct pnet_cloud *c,
+    enum pnet_range_kind kinds[3]);
+/* Tells whether all channels of a feature come from the coordinates. */
+bool pnet_input_map_is_placed(const struct pnet_input_map *m, const struct pnet_input *input,
+    const struct pnet_input_field *field, const struct pnet_cloud *c);
 /* Finds the cloud's field to which a class field is mapped; *name is NULL if it takes the data set's labels. */
 void pnet_input_map_class(const struct pnet_input_map *m, const struct pnet_input *input,
     const struct pnet_input_field *field, const char **name);

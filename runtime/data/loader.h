@@ -33,7 +33,9 @@ struct pnet_loader_options {
     uint64_t seed;
     /* of the clouds that the weights were trained on: clouds that lie elsewhere are told; or NULL */
     const struct pnet_frame *trained;
-    /* Called by one thread at a time, once a cloud, with a warning of its reader or a doubt about its place. May be NULL. */
+    /* Called by one thread at a time, once a cloud, with a warning of its reader or a doubt about its place; also once with the
+       first cloud whose colours alone would be divided by another number than by map->ranges, and, without `training`, with the
+       first one whose other features lie outside of them. May be NULL. */
     void (*warn)(void *context, const char *text);
     void *context;
 };

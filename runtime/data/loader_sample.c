@@ -155,6 +155,27 @@ static bool keep(struct pnet_sample_source *s, int64_t place, struct pnet_sample
     return room;
 }
 
+/* Warns of the first cloud whose colours alone would be divided by another number and, in evaluation, of the first one with
+   features outside of the range that the training has seen. */
+static enum pnet_status warn_unusual(struct pnet_sample_source *s, int input,
+    const struct pnet_cloud *cloud, const char *name, struct pnet_error *e)
+{
+    char text[2][PNET_OUTSIDE_TEXT] = {"", ""};
+    const struct pnet_input *in = &s->o.inputs[input];
+    if (!s->o.warn || !s->o.map->ranges.count) return PNET_OK;
+    enum pnet_status status = pnet_input_map_alone(s->o.map, in, cloud, name, text[0], e);
+    if (!status && !s->o.training)
+        status = pnet_input_map_outside(s->o.map, in, cloud, name, text[1], e);
+    pthread_mutex_lock(&s->lock);
+    for (int k = 0; k < 2 && !status; k++) {
+        if (!text[k][0] || s->told[k]) continue;
+        s->told[k] = true;
+        s->o.warn(s->o.context, text[k]);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
 enum pnet_status pnet_sample_source_make(struct pnet_sample_source *s, int input,
     const struct pnet_cloud *cloud, const int32_t *labels, int64_t label_count, const char *name,
     struct pnet_sample **sample, struct pnet_error *e)
@@ -163,6 +184,8 @@ enum pnet_status pnet_sample_source_make(struct pnet_sample_source *s, int input
         return pnet_error_set(e, PNET_BAD_DATA,
             "%s: has no points with finite coordinates (`skip_empty: yes` leaves such clouds out)",
             name);
+    enum pnet_status status = warn_unusual(s, input, cloud, name, e);
+    if (status) return status;
     return pnet_sample_make(
         &s->o.inputs[input], s->o.map, cloud, labels, label_count, name, sample, e);
 }

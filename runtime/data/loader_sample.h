@@ -22,6 +22,7 @@ struct pnet_sample_source {
                                        the first view */
     bool *warned;                   /* [samples, sides] */
     uint64_t kept_bytes;
+    bool told[2]; /* of a cloud whose colours alone, of one whose features are unusual */
 };
 
 /* An entry in a batch: each of its clouds belongs to the cache or to this batch. */

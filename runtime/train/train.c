@@ -692,6 +692,8 @@ static enum pnet_status train_in_folder(struct trainer *t, struct pnet_error *e)
 {
     enum pnet_status st = read_last(t, e);
     if (!st && t->last) st = pnet_train_compare(t->o, e);
+    if (!st && t->o->find_ranges)
+        st = t->o->find_ranges(t->o->context, t->last ? t->last->state.input_map : NULL, e);
     if (!st) st = open_trainer(t, e);
     if (!st && t->last) st = resume(t, e);
     if (!st) st = pnet_train_rates(t->o->config, t->plan, &t->rates, e);

@@ -46,6 +46,9 @@ struct pnet_train_options {
     /* Opens the file that config->weights names; it stays open until the training is over. Not called when a run resumes. */
     enum pnet_status (*open_weights)(
         void *context, const struct pnet_safetensors **file, struct pnet_error *e);
+    /* Decides in config->inputs what the colours of the data set are divided by, before anything is loaded. `map`: the input map
+       of the checkpoint from which the run resumes, or NULL. May be NULL: each cloud decides for itself. */
+    enum pnet_status (*find_ranges)(void *context, const char *map, struct pnet_error *e);
     void (*begun)(void); /* called once, when the first batch is there: before that, nothing is lost
                             if the process ends; or NULL */
     /* Called after each step, while a step waits for its batch, and from batch to batch of a validation; true: save and end

@@ -4,6 +4,7 @@ export LC_ALL=C OMP_WAIT_POLICY=passive
 pnetc=${PNETC:?names the program to test}
 work=$(mktemp -d "${TMPDIR:-/tmp}/pnet-cli-XXXXXX")
 trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME=$work/cache
 passed=0
 failed=0
 

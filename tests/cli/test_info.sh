@@ -84,11 +84,12 @@ if [ -n "$PERL" ]; then
         perl -ane 'print pack("f<*", @F)' >"$work/three.bin"
     run 0 info "$work/three.bin"
     prints 'looks like 3 numbers a point, not 4'
-    # Colours of 0 to 255 as floats are refused by the rule for rgb, which says that the field was found.
+    # Colours of 0 to 255 as floats are divided by 255.
     run 4 infer $model --weights "$work/run" --input "$work/six.bin" -o "$work/six.ply"
     says 'looks like 6 numbers'
-    run 4 infer $model --weights "$work/run" --input "$work/six.bin" -o "$work/six.ply" --columns "$(cat "$work/names")"
-    says 'the colour'
+    run 0 infer $model --weights "$work/run" --input "$work/six.bin" -o "$work/six.npy" --columns "$(cat "$work/names")"
+    run 0 infer $model --weights "$work/run" --input "$work/six.xyz" -o "$work/text.npy" --columns "$(cat "$work/names")"
+    same "$work/six.npy" "$work/text.npy"
     perl -ane 'print pack("f<*", @F[0..2], map { $_ / 255 } @F[3..5])' "$work/six.xyz" >"$work/six.bin"
     run 0 infer $model --weights "$work/run" --input "$work/six.bin" -o "$work/six.ply" --columns "$(cat "$work/names")"
     run 0 info --json "$work/six.ply"

@@ -27,6 +27,10 @@ run 0 train "$shapes" --config "$in/shapes.yaml" -o "$in/shapes.run" -q -j 1
 run 0 train "$model" --config "$in/run.yaml" -o "$in/run" -q -j 1
 run 0 train "$model" --config "$in/run.yaml" -o "$in/half" --steps 1 -q -j 1
 run 0 train "$pair" --config "$in/pairs.yaml" -o "$in/pairs.run" -q -j 1
+mkdir "$in/words" # colours that are no bytes, so that a scan reads them
+awk 'BEGIN { for (i = 0; i < 90; i++) print i % 9 / 4, int(i / 9) / 4, 0, i * 700, 5 * i, 9, i % 12 }' | tee "$in/words/a.txt" >"$in/words/b.txt"
+printf 'pnet_dataset: 1\ntask: segmentation\nclasses: [a, b, c, d, e, f, g, h, i, j, k, l]\ncolumns: [x, y, z, red, green, blue, label]\ntrain: [a.txt, b.txt]\n' >"$in/words/dataset.yaml"
+printf 'data: words\nsteps: 1\nworkers: 0\neval_every: 0\n' >"$in/words.yaml"
 sed 's/-> relu/-> rleu/' "$model" >"$in/wrong.pnet"
 sed 's/  */  /g' "$model" >"$in/loose.pnet"
 cp "$(ls "$in"/rooms/test/*.ply "$in"/rooms/*/*.ply | head -n 1)" "$in/cloud.ply"
@@ -159,7 +163,8 @@ prepare() { # NAME
 attempt() {
     local at=$1 all=$2
     shift 2
-    timeout 60 env LD_PRELOAD="$library" PNET_FAIL_AT="$at" ${all:+PNET_FAIL_ALL=1} PNET_FAIL_COUNT="$PWD.count" \
+    rm -rf "$PWD.cache"
+    XDG_CACHE_HOME=$PWD.cache timeout 60 env LD_PRELOAD="$library" PNET_FAIL_AT="$at" ${all:+PNET_FAIL_ALL=1} PNET_FAIL_COUNT="$PWD.count" \
         "$pnetc" "$@" >"$PWD.out" 2>"$PWD.err" <"$input"
 }
 
@@ -303,6 +308,9 @@ all eval 0 40 eval "$model" --weights "$in/run" --config "$in/run.yaml" -q -j 2
 all eval-json 0 40 eval "$model" --weights "$in/run" --config "$in/run.yaml" --json --each each.json -q -j 1
 all train 0 40 train "$model" --config "$in/run.yaml" -o out -q -j 2
 all train-json 0 40 train "$model" --config "$in/run.yaml" -o out --json -q -j 1
+all train-scan 0 40 train "$model" --config "$in/words.yaml" -o out -q -j 1
+all data-info-scan 0 1000 data info "$in/words"
+all infer-scan 0 40 infer "$model" --weights "$in/run" --input "$in/words/*.txt" --columns x,y,z,red,green,blue -o many --format npy -q -j 1
 all train-completion 0 40 train "$in/two.pnet" --config "$in/meshes.yaml" -o out -q -j 1
 all train-generated 0 40 train "$in/generate.pnet" --config "$in/generate.yaml" -o out -q -j 2
 all train-attend 0 40 train "$in/attend.pnet" --config "$in/attend.yaml" -o out -q -j 2

@@ -1,5 +1,6 @@
 /* An epoch of real data sets, through index files as a user would write them. */
 #include "runtime/data/loader.h"
+#include "runtime/data/range_scan.h"
 #include "tests/data/folder.h"
 
 #include <inttypes.h>
@@ -109,16 +110,17 @@ static void test_scannet(const struct folder *f, const char *data)
     CHECK(run_epoch(d, PNET_VAL, &input, &map, false).rows == 50000);
     pnet_input_map_free(&map);
 
-    /* Colours up to 255 in real numbers are not taken for colours up to 1. */
+    /* Colours up to 255 in real numbers are found to be that, without a map. */
     struct pnet_input_map none = {.count = 0};
-    struct pnet_loader_options o = {
-        .data = d, .inputs = &input, .input_count = 1, .map = &none, .batch_size = 1};
-    struct pnet_loader *l;
-    struct pnet_batch *b;
-    CHECK(!pnet_loader_new(&o, &l, &e));
-    CHECK(pnet_loader_next(l, &b, &e) == PNET_BAD_DATA && !b);
-    CHECKF(strstr(e.message, text), "%s", e.message);
-    pnet_loader_free(l);
+    struct pnet_range_scan scan = {.map = &none, .inputs = &input, .roles = {0, -1}};
+    struct pnet_ranges ranges = {.count = 0};
+    CHECK(!pnet_ranges_of_dataset(&scan, d, 3, 1, &ranges, &e));
+    const struct pnet_range *rgb = pnet_ranges_find(&ranges, "rgb", PNET_RANGE_REALS);
+    CHECK(ranges.count == 1 && rgb && rgb->divisor == 255 && rgb->most == 255);
+    CHECK(!pnet_ranges_settle(&none.ranges, &ranges, NULL, NULL, &e));
+    struct totals same = run_epoch(d, PNET_TRAIN, &input, &none, true);
+    CHECK(same.rows == t.rows && same.feature_most == t.feature_most);
+    pnet_input_map_free(&none);
     pnet_dataset_free(d);
 }
 

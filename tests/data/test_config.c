@@ -188,7 +188,7 @@ static void test_errors(void)
     expect_bad("data: d\ninputs: {cloud: {rgb: {scale: 2}}}\n",
         "t.yaml:2: rgb: needs one of `field` and `value`");
     expect_bad("data: d\ninputs: {cloud: {rgb: {value: 1, scale: 2}}}\n",
-        "t.yaml:2: rgb: scale and shift are for fields");
+        "t.yaml:2: rgb: scale, shift and missing are for fields");
     expect_bad("data: d\ninputs: {cloud: rgb}\n",
         "t.yaml:2: inputs: cloud: expected `field: source` pairs");
     expect_bad("data: d\nset: {'a=b': 1}\n", "t.yaml:2: set: `a=b` is no name");

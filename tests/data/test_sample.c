@@ -99,14 +99,30 @@ static void test_values(void)
     add("red", PNET_F32, 1, 1.5);
     add("green", PNET_F32, 1, 1);
     add("blue", PNET_F32, 1, 1);
-    expect_error("rgb", 3, "{}",
-        "row 2: the colour red is 1.5, and real numbers are expected to reach 1 at most\n"
-        "  help: give the scale in the run config, inputs: {cloud: {rgb: {field: [red, green, "
-        "blue], scale: 1/255}}}");
-    expect("rgb", 3, "inputs: {cloud: {rgb: {field: [red, green, blue]}}}",
+    static const char scale[] = "inputs: {cloud: {rgb: {field: [red, green, blue], scale: 1/255}}}";
+    expect_error("rgb", 3, "{}", "c.ply: row 2: the colour red is 1.5, the largest of its source");
+    expect_error("rgb", 3, "{}", scale);
+    expect_error("rgb", 3, "inputs: {cloud: {rgb: {field: [red, green, blue]}}}", scale);
+    expect("rgb", 3, "inputs: {cloud: {rgb: {field: [red, green, blue], scale: 1}}}",
         (float[]){1, 1, 1, 1.5, 1, 1});
+    add("red", PNET_F32, 1, -0.5);
+    expect_error("rgb", 3, "{}", "c.ply: row 2: the colour red is -0.5, and colours reach from 0");
+    expect_error("rgb", 3, "{}", scale);
+    add("red", PNET_F32, 1, 65536);
+    expect_error("rgb", 3, "{}", "c.ply: row 2: the colour red is 65536, and colours reach from 0");
     add("heat", PNET_F32, 1, INFINITY);
-    expect_error("heat", 1, "{}", "row 2: heat is not finite");
+    expect_error("heat", 1, "{}",
+        "row 2: heat is not finite\n"
+        "  help: give a number in its place in the run config (--config of infer and register), "
+        "inputs: {cloud: {heat: {field: heat, missing: 0}}}, or feed heat from other columns or a "
+        "constant, --map heat=0");
+    expect("heat", 1, "inputs: {cloud: {heat: {field: heat, missing: 0}}}", (float[]){1, 0});
+    expect("heat", 1, "inputs: {cloud: {heat: {field: heat, scale: 2, shift: 1, missing: -7}}}",
+        (float[]){3, -7});
+    add("red", PNET_F32, 0.5, NAN);
+    expect_error("rgb", 3, "{}", "inputs: {cloud: {rgb: {field: [red, green, blue], missing: 0}}}");
+    expect("rgb", 3, "inputs: {cloud: {rgb: {field: [red, green, blue], missing: 0.25}}}",
+        (float[]){0.5, 1, 1, 0.25, 1, 1});
 }
 
 static void test_map_text(void)
@@ -114,7 +130,10 @@ static void test_map_text(void)
     static const char text[] =
         "inputs:\n  \"a\\\"b\": {rgb: {field: [red, g, b], scale: 1/255, shift: -0.5}, one: "
         "{value: 3}}\n"
-        "  other: {label: kind}\n"
+        "  other: {label: kind, heat: {field: t, missing: -2}}\n"
+        "ranges: [{field: heat, from: -1, to: 2.5}, {field: \"r: b\", type: integer, from: 0, to: "
+        "400,"
+        " divisor: 65535}]\n"
         "columns: [x, y, z, \"odd: name\"]\nclasses: [wall, "
         "\"caf\xc3\xa9\\u2028\\x85\\t\\U0001F600\"]\n";
     struct pnet_input_map m, again;
@@ -127,14 +146,20 @@ static void test_map_text(void)
     fclose(f);
     enum pnet_status status = pnet_input_map_read("m", printed, size, &again, &e);
     CHECKF(!status, "%s in:\n%s", e.message, printed);
-    CHECK(again.count == 3 && again.column_count == 4 && again.class_count == 2);
-    for (int i = 0; i < 3 && i < again.count; i++) {
+    CHECK(again.count == 4 && again.column_count == 4 && again.class_count == 2);
+    for (int i = 0; i < 4 && i < again.count; i++) {
         const struct pnet_input_source *a = &m.sources[i], *b = &again.sources[i];
         CHECK_STR(b->input, a->input);
         CHECK_STR(b->field, a->field);
         CHECK(a->count == b->count && a->scale == b->scale && a->shift == b->shift);
+        CHECK(a->scaled == b->scaled && a->replaced == b->replaced && a->missing == b->missing);
         for (int k = 0; k < a->count; k++) CHECK_STR(b->names[k], a->names[k]);
     }
+    CHECK(again.sources[0].scaled && !again.sources[3].scaled && again.sources[3].missing == -2);
+    const struct pnet_range *fed = pnet_ranges_find(&again.ranges, "heat", PNET_RANGE_FED);
+    const struct pnet_range *rb = pnet_ranges_find(&again.ranges, "r: b", PNET_RANGE_INTEGERS);
+    CHECK(again.ranges.count == 2 && fed && fed->least == -1 && fed->most == 2.5);
+    CHECK(rb && rb->most == 400 && rb->divisor == 65535);
     CHECK_STR(again.columns[3], "odd: name");
     CHECK_STR(again.classes[1], "caf\xc3\xa9\xe2\x80\xa8\xc2\x85\t\xf0\x9f\x98\x80");
     free(printed);
