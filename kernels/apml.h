@@ -13,6 +13,10 @@
 
    s_ij >= tau is the same as d_ij <= R, so the support comes from two nearest points and one ball: no pair beyond R is looked at.
 
+   Rounds scale rows and columns: P_ij = u_i P0_ij v_j. Where points of one set crowd together, or the sets differ in size, the
+   factors u and v grow and shrink by powers of ten in each round, without end, while P stays at most 1. So a factor has an
+   exponent of its own, and sums are those of P: the part and the exponent of the row's own factor are applied to them.
+
    The limit: a row keeps its `limit` nearest support points, by (d, row), and is normalised over these. The limit of a set is
    `most`; if more than entries * rows of the set would be kept in the batch, it is the largest of 32, 16, 12, 8, 6, 4, 2
    below `most` with which that many are enough. The sets of x and y have a limit each.
@@ -26,6 +30,7 @@
 #include "kernels/sets.h"
 
 #include <math.h>
+#include <string.h>
 
 enum {
     PNET_APML_MOST = 1024,          /* the largest `most` and `entries` */
@@ -40,7 +45,7 @@ enum {
 struct pnet_apml {
     struct pnet_set_pair sets;
     double p, tau;   /* 0.5 < p < 1; 0 < tau < 1 */
-    int32_t rounds;  /* of columns, then rows */
+    int32_t rounds;  /* of columns, then rows: 0 .. 2^24 */
     int32_t most;    /* 2 .. PNET_APML_MOST */
     int32_t entries; /* room a row of either set, on average: 2 .. PNET_APML_MOST */
 };
@@ -85,6 +90,43 @@ PNET_HD double pnet_apml_slope(int64_t k, double p)
 static inline float pnet_apml_kappa(double slope, double tau)
 {
     return (float)(-log(tau) / slope);
+}
+
+/* A factor of a row or a column: part * 2^exponent. In a round it grows by less than 2^27, and shrinks by less than 2^32. */
+struct pnet_apml_factor {
+    float part;
+    int32_t exponent;
+};
+
+/* Exponents stay 0 until half a round leaves a part of which this is false, in the same sample or, on a GPU, the same batch. */
+PNET_HD bool pnet_apml_far_from_ends(float part)
+{
+    return part > 1.0f / (1ll << 60) && part < (float)(1ll << 60);
+}
+
+/* The same factor with 1 <= part < 2. */
+PNET_HD struct pnet_apml_factor pnet_apml_split(struct pnet_apml_factor f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f.part, sizeof bits);
+    f.exponent += (int32_t)(bits >> 23) - 127;
+    bits = (bits & 0x7fffffu) | 127u << 23;
+    memcpy(&f.part, &bits, sizeof bits);
+    return f;
+}
+
+/* A factor times 2^exponent, where that is the exponent of the split factor of an entry's row: P0_ij times this is P_ij but for
+   the part of that factor. P is at most 1 and P0 at least tau / (2 PNET_APML_MOST), so float32 holds it; if rounding made P0_ij
+   0, it may be any finite number. Less than 2^-90 becomes 0: 2^31 such entries are nothing in a sum to which 1e-8 is added. */
+PNET_HD float pnet_apml_scaled(struct pnet_apml_factor f, int32_t exponent)
+{
+    uint32_t bits;
+    memcpy(&bits, &f.part, sizeof bits);
+    int32_t biased = (int32_t)(bits >> 23) + f.exponent + exponent;
+    biased = biased < 254 ? biased : 254;
+    bits = biased < 127 - 90 ? 0 : (bits & 0x7fffffu) | (uint32_t)biased << 23;
+    memcpy(&f.part, &bits, sizeof bits);
+    return f.part;
 }
 
 /* The limits that are tried below `most`, in this order, are the first ones of these that are less. Returns limit `i`; 0:

@@ -1,4 +1,4 @@
-/* The loss APML and its gradients. Rounds scale rows and columns, P_ij = u_i P0_ij v_j: entries are read and not written. */
+/* The loss APML and its gradients. Rounds set the factors of rows and columns: entries are read and not written. */
 #include "kernels/cpu/sets/apml.h"
 
 #include <math.h>
@@ -58,7 +58,8 @@ enum { ROWS_BY_X, COLUMNS_BY_X, ROWS_BY_Y, COLUMNS_BY_Y, LISTS };
 struct room {
     struct pnet_apml_search search;
     struct list list[LISTS];
-    float *u, *v, *loss; /* loss [rows of x] */
+    struct pnet_apml_factor *u, *v;
+    float *loss; /* [rows of x] */
 };
 
 static size_t lay_out(const struct pnet_apml *a, const struct pnet_apml_plan *plan, bool backward,
@@ -81,11 +82,12 @@ static size_t lay_out(const struct pnet_apml *a, const struct pnet_apml_plan *pl
     r->list[ROWS_BY_Y].entry = pnet_geo_take(&purse, rows * entries);
     r->list[COLUMNS_BY_Y].entry = pnet_geo_take(&purse, others * entries);
     if (backward) return purse.used;
-    r->u = pnet_geo_take(&purse, rows * sizeof *r->u);
-    r->v = pnet_geo_take(&purse, others * sizeof *r->v);
-    r->loss = pnet_geo_take(&purse, rows * sizeof *r->loss);
+    struct pnet_geo_purse shared = purse; /* what follows the search has its memory */
     pnet_apml_search_take(&r->search, a, &purse);
-    return purse.used;
+    r->u = pnet_geo_take(&shared, rows * sizeof *r->u);
+    r->v = pnet_geo_take(&shared, others * sizeof *r->v);
+    r->loss = pnet_geo_take(&shared, rows * sizeof *r->loss);
+    return purse.used > shared.used ? purse.used : shared.used;
 }
 
 size_t pnet_cpu_apml_work(const struct pnet_apml *a, bool backward)
@@ -109,43 +111,84 @@ static void make_lists(struct room *r)
     transpose(&l[COLUMNS_BY_Y], &l[COLUMNS_BY_X]);
 }
 
-/* Adds up the entries of row i, each times its factor. */
-static float weigh(const struct list *l, int64_t i, const float *factor)
+/* Terms of a row that are added up in float32. Sums of these are added in float64: a row may have an entry for each row of the
+   other set, and its rounding errors all have one sign where terms are alike. */
+enum { TOGETHER = 256 };
+
+static int64_t together(int64_t first, int64_t end)
+{
+    return end - first < TOGETHER ? end : first + TOGETHER;
+}
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Adds up entries first .. end - 1, each times its factor; `split`: and times 2^exponent. */
+INLINE float weigh_together(const struct list *l, int64_t first, int64_t end,
+    const struct pnet_apml_factor *factor, bool split, int32_t exponent)
 {
     float sum = 0;
-    for (int64_t n = l->start[i]; n < l->start[i + 1]; n++)
-        sum += l->entry[n].p * factor[l->entry[n].other];
+    if (split)
+        for (int64_t n = first; n < end; n++)
+            sum += l->entry[n].p * pnet_apml_scaled(factor[l->entry[n].other], exponent);
+    else
+        for (int64_t n = first; n < end; n++) sum += l->entry[n].p * factor[l->entry[n].other].part;
     return sum;
+}
+
+INLINE float weigh(const struct list *l, int64_t i, const struct pnet_apml_factor *factor,
+    bool split, int32_t exponent)
+{
+    int64_t n = l->start[i], end = l->start[i + 1];
+    double sum = 0;
+    if (end - n <= TOGETHER) return weigh_together(l, n, end, factor, split, exponent);
+    for (; n < end; n = together(n, end))
+        sum += (double)weigh_together(l, n, together(n, end), factor, split, exponent);
+    return (float)sum;
 }
 
 /* Below this many rows, waiting for threads at the end of half a round costs more than they gain. */
 enum { SMALL = 1 << 15 };
 
-/* Half a round: divides each row of one set in a sample by its sum. */
-static void normalise(
-    const struct list *a, const struct list *b, int32_t sample, const float *factor, float *own)
+/* Half a round: divides each row of one set in a sample by its sum. Returns whether all parts are far from the ends of
+   float32. */
+static bool normalise(const struct list *a, const struct list *b, int32_t sample,
+    const struct pnet_apml_factor *factor, struct pnet_apml_factor *own, bool split)
 {
     int64_t first = a->of->splits[sample], end = a->of->splits[sample + 1];
-#pragma omp parallel for schedule(static) if (end - first > SMALL)
-    for (int64_t i = first; i < end; i++)
-        own[i] /= own[i] * (weigh(a, i, factor) + weigh(b, i, factor)) + 1e-8f;
+    bool far = true;
+#pragma omp parallel for schedule(static) reduction(&& : far) if (end - first > SMALL)
+    for (int64_t i = first; i < end; i++) {
+        struct pnet_apml_factor f = split ? pnet_apml_split(own[i]) : own[i];
+        float sum = weigh(a, i, factor, split, f.exponent) + weigh(b, i, factor, split, f.exponent);
+        f.part = f.part / (f.part * sum + 1e-8f);
+        far = far && pnet_apml_far_from_ends(f.part);
+        own[i] = f;
+    }
+    return far;
+}
+
+/* All rounds of a sample. Exponents take time, so most samples do without. */
+static void scale_sample(struct room *r, int32_t s, int32_t rounds)
+{
+    const struct list *l = r->list;
+    const struct pnet_point_set *x = l[ROWS_BY_X].of, *y = l[ROWS_BY_Y].of;
+    const struct pnet_apml_factor one = {1, 0};
+    bool split = false;
+    for (int64_t i = x->splits[s]; i < x->splits[s + 1]; i++) r->u[i] = one;
+    for (int64_t j = y->splits[s]; j < y->splits[s + 1]; j++) r->v[j] = one;
+    if (x->splits[s] == x->splits[s + 1] || y->splits[s] == y->splits[s + 1]) return;
+    for (int32_t k = 0; k < rounds; k++) {
+        split |= !normalise(&l[ROWS_BY_Y], &l[COLUMNS_BY_Y], s, r->u, r->v, split);
+        split |= !normalise(&l[ROWS_BY_X], &l[COLUMNS_BY_X], s, r->v, r->u, split);
+    }
 }
 
 /* Threads share the samples if there are enough of them, else the rows of each. */
 static void scale(struct room *r, int32_t rounds)
 {
-    const struct list *l = r->list;
-    const struct pnet_point_set *x = l[ROWS_BY_X].of, *y = l[ROWS_BY_Y].of;
-#pragma omp parallel for schedule(dynamic) if (x->samples >= omp_get_max_threads())
-    for (int32_t s = 0; s < x->samples; s++) {
-        for (int64_t i = x->splits[s]; i < x->splits[s + 1]; i++) r->u[i] = 1;
-        for (int64_t j = y->splits[s]; j < y->splits[s + 1]; j++) r->v[j] = 1;
-        if (x->splits[s] == x->splits[s + 1] || y->splits[s] == y->splits[s + 1]) continue;
-        for (int32_t k = 0; k < rounds; k++) {
-            normalise(&l[ROWS_BY_Y], &l[COLUMNS_BY_Y], s, r->u, r->v);
-            normalise(&l[ROWS_BY_X], &l[COLUMNS_BY_X], s, r->v, r->u);
-        }
-    }
+    int32_t samples = r->list[ROWS_BY_X].of->samples;
+#pragma omp parallel for schedule(dynamic) if (samples >= omp_get_max_threads())
+    for (int32_t s = 0; s < samples; s++) scale_sample(r, s, rounds);
 }
 
 static float distance(const float *p, const float *q, float d[3])
@@ -157,14 +200,19 @@ static float distance(const float *p, const float *q, float d[3])
 /* Turns entries of row i from P0 into P; returns the distance they carry. */
 static float finish_row(const struct room *r, const struct list *l, int64_t i)
 {
-    float sum = 0, d[3];
-    for (int64_t n = l->start[i]; n < l->start[i + 1]; n++) {
-        int64_t j = l->entry[n].other;
-        float p = r->u[i] * l->entry[n].p * r->v[j];
-        l->entry[n].p = p;
-        sum += p * distance(l->of->xyz + 3 * i, l->other->xyz + 3 * j, d);
+    const struct pnet_apml_factor u = pnet_apml_split(r->u[i]);
+    double sum = 0;
+    for (int64_t n = l->start[i]; n < l->start[i + 1];) {
+        float part = 0, d[3];
+        for (int64_t end = together(n, l->start[i + 1]); n < end; n++) {
+            int64_t j = l->entry[n].other;
+            float p = u.part * l->entry[n].p * pnet_apml_scaled(r->v[j], u.exponent);
+            l->entry[n].p = p;
+            part += p * distance(l->of->xyz + 3 * i, l->other->xyz + 3 * j, d);
+        }
+        sum += (double)part;
     }
-    return sum;
+    return (float)sum;
 }
 
 static float mean_of(int32_t samples)
@@ -197,15 +245,19 @@ void pnet_cpu_apml(
     *loss = (float)(sum / (a->sets.x.samples > 0 ? a->sets.x.samples : 1));
 }
 
-/* Adds the pull of row i's entries: P (p_i - q_j) / d_ij. */
-static void pull(const struct list *l, int64_t i, float g[3])
+/* Adds the pull of row i's entries, P (p_i - q_j) / d_ij. */
+static void pull(const struct list *l, int64_t i, double g[3])
 {
-    for (int64_t n = l->start[i]; n < l->start[i + 1]; n++) {
-        float d[3];
-        float length =
-            distance(l->of->xyz + 3 * i, l->other->xyz + 3 * (int64_t)l->entry[n].other, d);
-        float force = l->entry[n].p / fmaxf(length, 1e-6f);
-        for (int a = 0; a < 3; a++) g[a] += force * d[a];
+    for (int64_t n = l->start[i]; n < l->start[i + 1];) {
+        float part[3] = {0, 0, 0};
+        for (int64_t end = together(n, l->start[i + 1]); n < end; n++) {
+            float d[3];
+            float length =
+                distance(l->of->xyz + 3 * i, l->other->xyz + 3 * (int64_t)l->entry[n].other, d);
+            float force = l->entry[n].p / fmaxf(length, 1e-6f);
+            for (int a = 0; a < 3; a++) part[a] += force * d[a];
+        }
+        for (int a = 0; a < 3; a++) g[a] += (double)part[a];
     }
 }
 
@@ -213,11 +265,13 @@ static void pull_all(const struct list *a, const struct list *b, float factor, b
 {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < a->of->rows.most; i++) {
-        float g[3] = {0, 0, 0};
+        double g[3] = {0, 0, 0};
         pull(a, i, g);
         pull(b, i, g);
-        for (int k = 0; k < 3; k++)
-            to[3 * i + k] = add ? to[3 * i + k] + factor * g[k] : factor * g[k];
+        for (int k = 0; k < 3; k++) {
+            float own = factor * (float)g[k];
+            to[3 * i + k] = add ? to[3 * i + k] + own : own;
+        }
     }
 }
 
