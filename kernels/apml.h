@@ -45,7 +45,7 @@ enum {
 struct pnet_apml {
     struct pnet_set_pair sets;
     double p, tau;   /* 0.5 < p < 1; 0 < tau < 1 */
-    int32_t rounds;  /* of columns, then rows: 0 .. 2^24 */
+    int32_t rounds;  /* of columns, then rows: 0 .. 1000 */
     int32_t most;    /* 2 .. PNET_APML_MOST */
     int32_t entries; /* room a row of either set, on average: 2 .. PNET_APML_MOST */
 };
@@ -92,7 +92,8 @@ static inline float pnet_apml_kappa(double slope, double tau)
     return (float)(-log(tau) / slope);
 }
 
-/* A factor of a row or a column: part * 2^exponent. In a round it grows by less than 2^27, and shrinks by less than 2^32. */
+/* A factor of a row or a column: part * 2^exponent. In a round it grows by less than 2^27, and shrinks by less than the number
+   of points of the other set. */
 struct pnet_apml_factor {
     float part;
     int32_t exponent;
