@@ -59,7 +59,7 @@ for tool in "$@"; do
     racecheck) PNET_SHORT=races others='[^ ]*_huge\|[^ ]*_runner' ;;
     *) others='[^ ]*_huge' ;;
     esac
-    programs=$(cd "$build/tests" && echo test_cases test_cuda_* | sed "s/$others//g; s/test_cuda_conv/&:narrow &:wide/; s/test_cuda_attend/&:8 &:16 &:32 &:64 &:128/; s/test_cuda_apml/&:places &:arguments &:replays/")
+    programs=$(cd "$build/tests" && echo test_cases test_cuda_* | sed "s/$others//g; s/test_cuda_conv/&:narrow &:wide/; s/test_cuda_attend/&:8 &:16 &:32 &:64 &:128/; s/test_cuda_apml/&:places &:arguments &:rounds &:replays/")
     [ "$tool" != memcheck ] || programs="$programs test_peak test_tune test_slots data_vectors data_conv_vectors
 data_train.sh $(cd tests/cuda && echo gpu_*.sh)"
     # shellcheck disable=SC2086

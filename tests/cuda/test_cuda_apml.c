@@ -1,4 +1,5 @@
-/* The loss apml on a GPU against its CPU twin: the same supports, exactly; the plan, the loss and gradients within float32. */
+/* The loss apml on a GPU against its CPU twin: the same supports, exactly; the plan, the loss and gradients within float32. Its
+   rounds against rounds in long double. */
 #include "kernels/apml.h"
 #include "tests/check.h"
 
@@ -10,10 +11,12 @@ int main(void)
 }
 #else
 #include "tests/cuda/sets_case.h"
+#include "tests/sets/apml_rounds.h"
 
 #include <time.h>
 
-static const double PLAN_BOUND = 1e-5; /* of P and the loss: rounds magnify roundings */
+static const double PLAN_BOUND = 1e-5;   /* of P and the loss: rounds magnify roundings */
+static const double ROUNDS_BOUND = 3e-5; /* where a row has some thousand entries, too */
 
 static const struct pnet_apml standard = {
     .p = 0.8, .tau = 1e-8, .rounds = 10, .most = 64, .entries = 12};
@@ -237,6 +240,109 @@ static void test_arguments(bool small)
     }
 }
 
+/* The plan of a GPU after `rounds` rounds, and the loss, which is returned. */
+static float gpu_forward(struct plans *p, int32_t rounds)
+{
+    struct result value = make_result(NULL, 1, 1, sizeof(float));
+    void *work = device_work(pnet_cuda_apml_work(&p->gpu, false));
+    p->gpu.rounds = rounds;
+    for (int turn = 0; turn < 2; turn++) {
+        pnet_cuda_apml(&p->gpu, &p->got, value.device, work);
+        collect(&value, turn, name);
+        for (int part = 0; part < PLAN_PARTS; part++) collect(&p->part[part], turn, name);
+    }
+    return *(float *)value.first;
+}
+
+static void check_doubles(
+    const char *what, const float *x, const double *want, int64_t n, double bound)
+{
+    float *rounded = host_bytes((size_t)n * sizeof *rounded);
+    for (int64_t i = 0; i < n; i++) rounded[i] = (float)want[i];
+    check_near(what, x, rounded, n, bound, 0);
+}
+
+/* Loss, plan and gradients after rounds that begin with the plan that the GPU gives for none. */
+static void check_rounds(struct plans *p, const struct apml_rounds *want, int32_t rounds)
+{
+    const int64_t rows[2] = {p->cpu.sets.x.rows.most, p->cpu.sets.y.rows.most};
+    const double bound = ROUNDS_BOUND;
+    const float one = 1, loss = gpu_forward(p, rounds);
+    struct result g[2];
+    for (int side = 0; side < 2; side++)
+        g[side] = make_result(NULL, 3 * rows[side], 3 * (rows[side] + SLACK), sizeof(float));
+    struct pnet_apml_gradients to = {.x = g[0].device, .y = g[1].device};
+    const float *gloss = device_floats(&one, 1, 1);
+    void *work = device_work(pnet_cuda_apml_work(&p->gpu, true));
+    CHECKF(fabs((double)loss - want->loss) <= bound * want->loss, "%s: loss %.9g, not %.9g", name,
+        (double)loss, want->loss);
+    for (int k = 0; k < 2; k++) {
+        const struct pnet_apml_entry *e = p->part[BY_ROW + k].first;
+        const int64_t n = p->want.end[2 * (rows[0] - 1) + k];
+        float *plan = host_bytes((size_t)n * sizeof *plan);
+        for (int64_t i = 0; i < n; i++) plan[i] = e[i].p;
+        check_doubles(name, plan, want->entry[k], n, bound);
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        pnet_cuda_apml_backward(&p->gpu, &p->got, gloss, &to, work);
+        for (int side = 0; side < 2; side++) collect(&g[side], turn, name);
+    }
+    for (int side = 0; side < 2; side++)
+        check_doubles(name, g[side].first, want->gradient[side], 3 * rows[side], bound);
+}
+
+/* Two sets of up to two samples. n: [side][sample] */
+static struct sets make_two(enum places places, int32_t samples, const int64_t n[2][2])
+{
+    int64_t *splits[2];
+    for (int side = 0; side < 2; side++) {
+        splits[side] = host_bytes(3 * sizeof *splits[side]);
+        splits[side][0] = 0;
+        for (int k = 0; k < 2; k++) splits[side][k + 1] = splits[side][k] + n[side][k];
+    }
+    return sets_of_splits(places, samples, splits);
+}
+
+/* Rounds where factors leave float32, from collapsed to equal sets: of small samples, of one whose factors do not fit into
+   shared memory, of sets so large that half a round is a launch. */
+static void test_rounds(bool small)
+{
+    static const struct {
+        int32_t samples, most_rounds;
+        int64_t n[2][2];
+        const char *what;
+    } of[] = {{2, 1000, {{600, 40}, {500, 300}}, "small samples"},
+        {2, 64, {{7000, 10}, {6500, 10}}, "a sample beyond shared memory"},
+        {1, 64, {{9000, 0}, {9000, 0}}, "a large sample"},
+        {1, 1000, {{9000, 0}, {400, 0}}, "large, of different sizes"}};
+    static const struct {
+        enum places places;
+        enum shapes shape;
+    } at[] = {{ANYWHERE, AS_MADE}, {ANYWHERE, ON_A_SURFACE}, {ANYWHERE, TWINS},
+        {ON_A_GRID, AS_MADE}, {FAR_APART, AS_MADE}, {AT_ONE_PLACE, AS_MADE},
+        {ALL_AT_ONE_PLACE, AS_MADE}, {COLLAPSED, AS_MADE}, {ON_A_SPHERE, AS_MADE}};
+    static const int32_t rounds[] = {1, 20, 64, 1000};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i += small ? 3 : 1)
+        for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+            struct sets s = make_two(at[k].places, of[i].samples, of[i].n);
+            snprintf(name, sizeof name, "rounds, %s%s, %s", shape_names[at[k].shape],
+                place_names[at[k].places], of[i].what);
+            reshape(&s, at[k].shape);
+            struct plans p = make_plans(&s, &standard);
+            void *start[] = {p.want.end, p.want.by_row, p.want.by_column};
+            gpu_forward(&p, 0);
+            for (int part = 0; part < PLAN_PARTS; part++)
+                memcpy(start[part], p.part[part].first, p.part[part].live);
+            for (size_t t = 0; t < sizeof rounds / sizeof *rounds; t++) {
+                if (rounds[t] > (small ? 64 : of[i].most_rounds)) break;
+                struct apml_rounds want = apml_rounds_of(&p.cpu.sets, &p.want, rounds[t]);
+                check_rounds(&p, &want, rounds[t]);
+                apml_rounds_free(&want);
+            }
+            release(name);
+        }
+}
+
 /* Where the pieces of a recording lie on the device. */
 struct recorded {
     struct pnet_apml_gradients g;
@@ -376,7 +482,7 @@ static void print_times(void)
         }
 }
 
-/* With the argument `places`, `arguments` or `replays` that part alone; with `time` times alone. PNET_SHORT: what a sanitizer
+/* With the argument `places`, `arguments`, `rounds` or `replays` that part alone; with `time` times alone. PNET_SHORT: what a sanitizer
    gets through. */
 int main(int argc, char **argv)
 {
@@ -393,6 +499,7 @@ int main(int argc, char **argv)
     }
     if (!*part || !strcmp(part, "places")) test_places(small);
     if (!*part || !strcmp(part, "arguments")) test_arguments(small);
+    if (!*part || !strcmp(part, "rounds")) test_rounds(small);
     for (int sizes = 0; (!*part || !strcmp(part, "replays")) && sizes <= EVEN; sizes++) {
         test_replay(ANYWHERE, (enum sizes)sizes);
         test_replay(ON_A_GRID, (enum sizes)sizes);

@@ -40,7 +40,7 @@ struct apml_lists {
 /* Turns P0 into P, and adds up the distance that each slice of the entries carries. Grid: SLICES, lists. */
 __global__ static void __launch_bounds__(THREADS)
     finish_plan(const __grid_constant__ struct apml_lists lists, const float *x, const float *y,
-        const float *u, const float *v, double *slice)
+        const struct apml_factors of_x, const struct apml_factors of_y, double *slice)
 {
     const struct apml_list &l = lists.of[blockIdx.y];
     let_next_come();
@@ -51,8 +51,9 @@ __global__ static void __launch_bounds__(THREADS)
         slice_begin(entries, (int32_t)blockIdx.x + 1), threadIdx.x / WARP, WARPS,
         [&](int64_t row, int64_t at) {
             struct pnet_apml_entry e = entry_at(l.entry + at);
+            const struct pnet_apml_factor u = pnet_apml_split(factor_at(of_x, row));
             float d[3];
-            e.p = u[row] * e.p * v[e.other];
+            e.p = u.part * e.p * pnet_apml_scaled(factor_at(of_y, e.other), u.exponent);
             put_entry(l.entry + at, e);
             sum += (double)(e.p * distance(x + 3 * row, y + 3 * (int64_t)e.other, d));
         });
@@ -87,10 +88,11 @@ static void make_lists(const struct pnet_apml *a, const struct pnet_apml_plan *p
     if (y.most > 0)
         copy_entries<<<blocks_for(2 * y.most, THREADS), THREADS, 0, stream>>>(columns, p->by_y[1]);
     columns.entry = p->by_y[1];
-    pnet_cuda_apml_transpose(&columns, x, p->start, plan->by_column, (int32_t *)p->u, p->sums);
+    pnet_cuda_apml_transpose(
+        &columns, x, p->start, plan->by_column, (int32_t *)p->part[0], p->sums);
     if (x.most > 0)
         write_ends<<<element_blocks(x.most), THREADS, 0, stream>>>(x, p->start, plan->end + 1);
-    pnet_cuda_apml_transpose(&rows, y, p->start, p->by_y[0], (int32_t *)p->v, p->sums);
+    pnet_cuda_apml_transpose(&rows, y, p->start, p->by_y[0], (int32_t *)p->part[1], p->sums);
 }
 
 void pnet_cuda_apml(
@@ -101,15 +103,15 @@ void pnet_cuda_apml(
     pnet_cuda_apml_room(a, work, &p);
     make_lists(a, plan, &p);
     const struct apml_lists by_x = {{plan_list(a, plan, 0), plan_list(a, plan, 1)}};
-    const struct apml_side x = {sx, {by_x.of[0], by_x.of[1]}, p.u,
-                               {p.long_count[0], p.long_row[0]}},
+    const struct apml_factors u = {p.part[0], p.steps[0]}, v = {p.part[1], p.steps[1]};
+    const struct apml_side x = {sx, {by_x.of[0], by_x.of[1]}, u, {p.long_count[0], p.long_row[0]}},
                            y = {sy,
                                {list_from(sy.rows, p.start, p.by_y[0]),
                                    list_from(sy.rows, p.start_y, p.by_y[1])},
-                               p.v, {p.long_count[1], p.long_row[1]}};
-    pnet_cuda_apml_scale(&x, &y, a->rounds);
-    launch_early(finish_plan, dim3(SLICES, 2), dim3(THREADS), 0, 1, by_x, sx.xyz, sy.xyz,
-        (const float *)p.u, (const float *)p.v, p.slice);
+                               v, {p.long_count[1], p.long_row[1]}};
+    pnet_cuda_apml_scale(&x, &y, a->rounds, p.begin_split);
+    launch_early(
+        finish_plan, dim3(SLICES, 2), dim3(THREADS), 0, 1, by_x, sx.xyz, sy.xyz, u, v, p.slice);
     launch_early(join_slices, dim3(1), dim3(SLICES), 0, 1, sx.samples, (const int32_t *)p.finite,
         (const double *)p.slice, loss);
 }

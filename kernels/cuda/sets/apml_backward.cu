@@ -6,7 +6,8 @@
 
 enum {
     SHORT =
-        16 /* entries of a row that one thread adds up; a warp has more, a block those of long rows */
+        16, /* entries of a row that one thread adds up; a warp has more, a block those of long rows */
+    TOGETHER = 256 /* terms that a thread adds up in float32; sums of these are added in float64 */
 };
 
 static __device__ __forceinline__ void extend(
@@ -159,10 +160,16 @@ __global__ static void __launch_bounds__(THREADS)
         }
     }
     for (int k = (int)blockIdx.x; k < *p.longest.count; k += (int)gridDim.x) {
-        const int64_t row = p.longest.row[k];
-        struct force sum = pull_of(p, row, p.list.entry + list_begin(p.list, row), (int)threadIdx.x,
-            (int)list_length(p.list, row), THREADS);
-        for (int c = 0; c < 3; c++) sum.of[c] = block_sum(sum.of[c]);
+        const int64_t row = p.longest.row[k], n = list_length(p.list, row);
+        const struct pnet_apml_entry *entry = p.list.entry + list_begin(p.list, row);
+        double all[3] = {};
+        struct force sum;
+        for (int64_t first = 0; first < n; first += TOGETHER * THREADS) {
+            sum = pull_of(p, row, entry, (int)first + (int)threadIdx.x,
+                (int)min(first + TOGETHER * THREADS, n), THREADS);
+            for (int c = 0; c < 3; c++) all[c] += (double)sum.of[c];
+        }
+        for (int c = 0; c < 3; c++) sum.of[c] = (float)block_sum(all[c]);
         if (threadIdx.x == 0) write_pull(p, row, sum);
     }
 }

@@ -111,15 +111,41 @@ struct long_rows {
 void pnet_cuda_apml_transpose(const struct apml_list *from, struct pnet_count others,
     int64_t *start, struct pnet_apml_entry *to, int32_t *longer, int64_t *sums);
 
+/* The factors of a set (pnet_apml_factor): part * 2^(EXPONENT_STEP * steps). Most sums read parts alone. A thousand rounds shrink
+   a factor by less than 2^(30 * 1000), or a byte would not do. */
+struct apml_factors {
+    float *part;
+    int8_t *steps;
+};
+
+enum { EXPONENT_STEP = 240 };
+
+static __device__ __forceinline__ struct pnet_apml_factor factor_at(
+    const struct apml_factors &f, int64_t at)
+{
+    return {f.part[at], EXPONENT_STEP * f.steps[at]};
+}
+
+static __device__ __forceinline__ void put_factor(
+    const struct apml_factors &f, int64_t at, struct pnet_apml_factor to)
+{
+    to = pnet_apml_split(to);
+    const int steps =
+        (to.exponent + (to.exponent < 0 ? -1 : 1) * EXPONENT_STEP / 2) / EXPONENT_STEP;
+    f.part[at] = scalbnf(to.part, to.exponent - EXPONENT_STEP * steps);
+    f.steps[at] = (int8_t)steps;
+}
+
 /* One set in the scaling: what its rows are summed over, and their factors. */
 struct apml_side {
     struct pnet_point_set set;
     struct apml_list list[2];
-    float *factor;
+    struct apml_factors factor;
     struct long_rows longest;
 };
 
-/* Sets the factors of both sets so that P_ij = u_i P0_ij v_j after `rounds` rounds. */
-void pnet_cuda_apml_scale(const struct apml_side *x, const struct apml_side *y, int32_t rounds);
+/* Sets the factors of both sets so that P_ij = u_i P0_ij v_j after `rounds` rounds. Workspace: begin_split [1]. */
+void pnet_cuda_apml_scale(
+    const struct apml_side *x, const struct apml_side *y, int32_t rounds, int32_t *begin_split);
 
 #endif

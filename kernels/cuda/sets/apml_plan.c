@@ -35,8 +35,11 @@ size_t pnet_cuda_apml_room(const struct pnet_apml *a, void *work, struct pnet_cu
     size_t searched = purse.used + pnet_cuda_apml_search_work(a);
     for (int k = 0; k < 2; k++)
         p->by_y[k] = geo_take(&purse, (size_t)(a->entries * rows[k]), sizeof *p->by_y[k]);
-    p->u = geo_take(&purse, (size_t)rows[0], sizeof *p->u);
-    p->v = geo_take(&purse, (size_t)rows[1], sizeof *p->v);
+    p->begin_split = geo_take(&purse, 1, sizeof *p->begin_split);
+    for (int k = 0; k < 2; k++) {
+        p->part[k] = geo_take(&purse, (size_t)rows[k], sizeof *p->part[k]);
+        p->steps[k] = geo_take(&purse, (size_t)rows[k], sizeof *p->steps[k]);
+    }
     return purse.used > searched ? purse.used : searched;
 }
 

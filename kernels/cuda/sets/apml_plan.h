@@ -19,7 +19,9 @@ struct pnet_cuda_apml_room {
     int64_t *start_y; /* [rows of y + 1]: of the supports of columns */
     void *search;
     struct pnet_apml_entry *by_y[2]; /* the supports of rows, of columns */
-    float *u, *v;                    /* [rows of x], [rows of y]; before that, rows to sort */
+    int32_t *begin_split;            /* [1]: the half round from which exponents of factors count */
+    float *part[2];   /* [rows of x], [rows of y]: of factors; before that, rows to sort */
+    int8_t *steps[2]; /* as `part`: of their exponents */
 };
 
 /* Of the backward step, which transposes one list after the other. */

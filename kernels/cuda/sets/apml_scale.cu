@@ -1,6 +1,7 @@
-/* The rounds of APML, P_ij = u_i P0_ij v_j: entries are read and not written. Half a round sets the factors of one set from those
-   of the other. Where samples are small, a block has one of them in all rounds, and their factors in shared memory; else half a
-   round is a launch. Who adds up a row depends on the length of its lists, so the bits do not depend on the number of threads. */
+/* The rounds of APML: half a round sets the factors of one set from those of the other; entries are read and not written. Where
+   samples are small, a block has one of them in all rounds, and the parts of their factors in shared memory; else half a round
+   is a launch. Exponents are read from where a part has come near the ends of float32 (pnet_apml_far_from_ends). Who adds up a
+   row depends on the length of its lists, so the bits do not depend on the number of threads. */
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/sets/apml_lists.cuh"
 #include "kernels/cuda/sets/points.cuh"
@@ -12,52 +13,109 @@ enum {
     SAMPLE_ROWS = 8192,     /* of both sets, on average: up to here samples are small */
     SAMPLE_THREADS = 1024,  /* that have a small sample */
     SHARED_FACTORS = 12288, /* 48 KiB; those of a larger sample lie in global memory */
+    TOGETHER = 256, /* terms that a thread adds up in float32; sums of these are added in float64 */
 };
 
-/* Adds up entries first, first + step .. of a list of n, each times its factor. factor[0] is that of row `base`. */
-static __device__ __forceinline__ float weigh(const struct pnet_apml_entry *entry, int first, int n,
-    int step, const float *factor, int64_t base)
+/* The factors of a set from row `base` on, and whether their exponents count. */
+struct factors_from {
+    struct apml_factors of;
+    int64_t base;
+    bool split;
+};
+
+/* Adds up entries first, first + step .. of a list of n, each times its factor; if it is split, and times 2^exponent. */
+template <bool SPLIT>
+static __device__ __forceinline__ float weigh_as(const struct pnet_apml_entry *entry, int first,
+    int n, int step, const struct factors_from &factors, int32_t exponent)
 {
     float sum = 0;
 #pragma unroll 4
     for (int k = first; k < n; k += step) {
         struct pnet_apml_entry e = entry_at(entry + k);
-        sum += e.p * factor[e.other - base];
+        const int64_t at = e.other - factors.base;
+        sum += e.p * (SPLIT ? pnet_apml_scaled(factor_at(factors.of, at), exponent)
+                            : factors.of.part[at]);
     }
     return sum;
 }
 
-struct row_sum {
-    float of;
-    bool any; /* entries */
-};
+static __device__ __forceinline__ float weigh(const struct pnet_apml_entry *entry, int first, int n,
+    int step, const struct factors_from &factors, int32_t exponent)
+{
+    if (factors.split) return weigh_as<true>(entry, first, n, step, factors, exponent);
+    return weigh_as<false>(entry, first, n, step, factors, exponent);
+}
 
-/* The sum of a row over both lists. Two neighbouring threads have a row, and a list each; all threads of the warp take part. A
-   row that is not `there`, or has more than `most` entries in a list, is left out, as if it had none. */
+/* The same for all entries of a list of n, by a warp. */
+static __device__ __forceinline__ float weigh_by_warp(const struct pnet_apml_entry *entry, int n,
+    const struct factors_from &factors, int32_t exponent)
+{
+    double sum = 0;
+    for (int64_t first = 0; first < n; first += TOGETHER * WARP)
+        sum += (double)lanes_sum(
+            weigh(entry, (int)first + (int)threadIdx.x % WARP,
+                (int)min(first + TOGETHER * WARP, (int64_t)n), WARP, factors, exponent),
+            WARP);
+    return (float)sum;
+}
 
-static __device__ __forceinline__ struct row_sum sum_row(
-    const struct apml_side &s, int64_t row, bool there, int most, const float *factor, int64_t base)
+/* By a block; the first thread gets it. */
+static __device__ __forceinline__ double weigh_by_block(const struct pnet_apml_entry *entry, int n,
+    const struct factors_from &factors, int32_t exponent)
+{
+    double sum = 0;
+    for (int64_t first = 0; first < n; first += TOGETHER * THREADS)
+        sum += (double)weigh(entry, (int)first + (int)threadIdx.x,
+            (int)min(first + TOGETHER * THREADS, (int64_t)n), THREADS, factors, exponent);
+    return block_sum(sum);
+}
+
+/* A row's factor, split if exponents count. */
+static __device__ __forceinline__ struct pnet_apml_factor own_factor(
+    const struct apml_factors &factors, int64_t at, bool split)
+{
+    if (split) return pnet_apml_split(factor_at(factors, at));
+    return {factors.part[at], 0};
+}
+
+/* Sets the factor of a row, `own` before that, from the row's sum. Returns whether its part is far from the ends of float32. */
+static __device__ __forceinline__ bool set_factor(const struct apml_factors &factors, int64_t at,
+    struct pnet_apml_factor own, float sum, bool split)
+{
+    own.part = own.part / (own.part * sum + 1e-8f);
+    if (split)
+        put_factor(factors, at, own);
+    else
+        factors.part[at] = own.part;
+    return pnet_apml_far_from_ends(own.part);
+}
+
+/* Divides a row by its sum over both lists. Two neighbouring threads have a row, and a list each; all threads of the warp take
+   part. A row that is not `there`, has no entries, or has more than `most` of them in a list, is left out. The row's factor is
+   factor `at` of `own`. Returns whether its part is far from the ends of float32. */
+static __device__ __forceinline__ bool divide_row(const struct apml_side &s, int64_t row,
+    bool there, int most, const struct factors_from &factors, const struct apml_factors &own,
+    int64_t at)
 {
     const int lane = (int)threadIdx.x % WARP;
-    const struct apml_list &own = s.list[lane % 2];
-    int64_t begin = there ? list_begin(own, row) : 0;
-    int n = there ? (int)list_length(own, row) : 0;
+    const struct apml_list &list = s.list[lane % 2];
+    struct pnet_apml_factor f = {1, 0};
+    int64_t begin = there ? list_begin(list, row) : 0;
+    int n = there ? (int)list_length(list, row) : 0;
     float sum = 0;
+    if (there) f = own_factor(own, at, factors.split);
     if (max(n, __shfl_xor_sync(~0u, n, 1)) > most) n = 0;
-    if (n <= SHORT) sum = weigh(own.entry + begin, 0, n, 1, factor, base);
+    if (n <= SHORT) sum = weigh(list.entry + begin, 0, n, 1, factors, f.exponent);
     for (unsigned rest = __ballot_sync(~0u, n > SHORT); rest; rest &= rest - 1) {
         int from = __ffs((int)rest) - 1, count = __shfl_sync(~0u, n, from);
         int64_t first = __shfl_sync(~0u, begin, from);
-        float part = weigh(s.list[from % 2].entry + first, lane, count, WARP, factor, base);
-        part = lanes_sum(part, WARP);
-        if (lane == from) sum = part;
+        float all = weigh_by_warp(
+            s.list[from % 2].entry + first, count, factors, __shfl_sync(~0u, f.exponent, from));
+        if (lane == from) sum = all;
     }
-    return {sum + __shfl_xor_sync(~0u, sum, 1), n + __shfl_xor_sync(~0u, n, 1) > 0};
-}
-
-static __device__ __forceinline__ void set_factor(float *factor, float sum)
-{
-    *factor = *factor / (*factor * sum + 1e-8f);
+    sum += __shfl_xor_sync(~0u, sum, 1);
+    n += __shfl_xor_sync(~0u, n, 1);
+    return n == 0 || lane % 2 || set_factor(own, at, f, sum, factors.split);
 }
 
 struct apml_sides {
@@ -65,70 +123,86 @@ struct apml_sides {
 };
 
 /* The factors of both sets become 1, and long rows are listed. Grid: rows, SIDES. */
-
 __global__ static void __launch_bounds__(THREADS)
-    begin_rounds(const __grid_constant__ struct apml_sides sides)
+    begin_rounds(const __grid_constant__ struct apml_sides sides, int32_t *begin_split)
 {
     const struct apml_side &s = sides.of[blockIdx.y];
     const int64_t rows = pnet_live(s.set.rows);
+    if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *begin_split = INT_MAX;
     for (int64_t row = FLAT_BEGIN; row < rows; row += FLAT_STEP) {
-        s.factor[row] = 1;
+        s.factor.part[row] = 1;
+        s.factor.steps[row] = 0;
         if (max(list_length(s.list[0], row), list_length(s.list[1], row)) > PNET_APML_LONG)
             s.longest.row[atomicAdd(s.longest.count, 1)] = (int32_t)row;
     }
 }
 
+/* Half round `turn`. What it finds of parts holds from the next one on, so that all its blocks do the same. */
 __global__ static void __launch_bounds__(THREADS, 5)
-    half_round(const __grid_constant__ struct apml_side s, const float *factor)
+    half_round(const __grid_constant__ struct apml_side s, const struct apml_factors other,
+        int32_t turn, int32_t *begin_split)
 {
     let_next_come();
     wait_for_earlier();
     const int64_t rows = pnet_live(s.set.rows);
+    const struct factors_from factors = {other, 0, *begin_split <= turn};
+    bool far = true;
     for (int64_t base = FLAT_BEGIN / WARP * (WARP / 2); base < rows; base += FLAT_STEP / 2) {
         int64_t row = base + threadIdx.x % WARP / 2;
-        struct row_sum sum = sum_row(s, row, row < rows, PNET_APML_LONG, factor, 0);
-        if (sum.any && threadIdx.x % 2 == 0) set_factor(s.factor + row, sum.of);
+        far &= divide_row(s, row, row < rows, PNET_APML_LONG, factors, s.factor, row);
     }
     for (int k = (int)blockIdx.x; k < *s.longest.count; k += (int)gridDim.x) {
         const int64_t row = s.longest.row[k];
-        float sum = 0;
+        const struct pnet_apml_factor own = own_factor(s.factor, row, factors.split);
+        double sum = 0;
         for (int i = 0; i < 2; i++)
-            sum += weigh(s.list[i].entry + list_begin(s.list[i], row), (int)threadIdx.x,
-                (int)list_length(s.list[i], row), THREADS, factor, 0);
-        sum = block_sum(sum);
-        if (threadIdx.x == 0) set_factor(s.factor + row, sum);
+            sum += weigh_by_block(s.list[i].entry + list_begin(s.list[i], row),
+                (int)list_length(s.list[i], row), factors, own.exponent);
+        if (threadIdx.x == 0) far &= set_factor(s.factor, row, own, (float)sum, factors.split);
     }
+    if (!far && !factors.split) atomicMin(begin_split, turn + 1);
 }
 
 /* Rows of a sample, and their factors. */
 struct apml_rows {
     int64_t begin, end;
-    float *factor;
+    struct apml_factors factor;
 };
 
-/* Half a round of one sample, by a block. Rows that follow each other, which may be long alike, go to different warps. */
-static __device__ __forceinline__ void half_round_of(
-    const struct apml_side &s, const struct apml_rows &own, const struct apml_rows &other)
+/* Half a round of one sample, by a block. Rows that follow each other, which may be long alike, go to different warps. Returns
+   whether exponents count from here on. */
+static __device__ __forceinline__ bool half_round_of(const struct apml_side &s,
+    const struct apml_rows &own, const struct apml_rows &other, bool split)
 {
-    enum { TOGETHER = SAMPLE_THREADS / 2, SAMPLE_WARPS = SAMPLE_THREADS / WARP };
+    enum { TOGETHER_ROWS = SAMPLE_THREADS / 2, SAMPLE_WARPS = SAMPLE_THREADS / WARP };
     const int place = (int)(threadIdx.x % WARP / 2 * SAMPLE_WARPS + threadIdx.x / WARP);
-    for (int64_t base = own.begin; base < own.end; base += TOGETHER) {
+    const struct factors_from factors = {other.factor, other.begin, split};
+    bool far = true;
+    for (int64_t base = own.begin; base < own.end; base += TOGETHER_ROWS) {
         int64_t row = base + place;
-        struct row_sum sum = sum_row(s, row, row < own.end, INT_MAX, other.factor, other.begin);
-        if (sum.any && threadIdx.x % 2 == 0) set_factor(own.factor + (row - own.begin), sum.of);
+        far &= divide_row(s, row, row < own.end, INT_MAX, factors, own.factor, row - own.begin);
     }
-    __syncthreads();
+    return !__syncthreads_and(far) || split;
+}
+
+static __device__ __forceinline__ void begin_rows(const struct apml_rows &rows)
+{
+    for (int64_t i = threadIdx.x; i < rows.end - rows.begin; i += SAMPLE_THREADS) {
+        rows.factor.part[i] = 1;
+        rows.factor.steps[i] = 0;
+    }
 }
 
 static __device__ __forceinline__ void scale_sample(const struct apml_sides &sides,
     const struct apml_rows &x, const struct apml_rows &y, int32_t rounds)
 {
-    for (int64_t i = threadIdx.x; i < x.end - x.begin; i += SAMPLE_THREADS) x.factor[i] = 1;
-    for (int64_t j = threadIdx.x; j < y.end - y.begin; j += SAMPLE_THREADS) y.factor[j] = 1;
+    bool split = false;
+    begin_rows(x);
+    begin_rows(y);
     __syncthreads();
     for (int32_t k = 0; k < rounds; k++) {
-        half_round_of(sides.of[1], y, x);
-        half_round_of(sides.of[0], x, y);
+        split = half_round_of(sides.of[1], y, x, split);
+        split = half_round_of(sides.of[0], x, y, split);
     }
 }
 
@@ -136,7 +210,7 @@ static __device__ __forceinline__ struct apml_rows rows_of_sample(
     const struct apml_side &s, int32_t sample)
 {
     int64_t begin = s.set.splits[sample];
-    return {begin, s.set.splits[sample + 1], s.factor + begin};
+    return {begin, s.set.splits[sample + 1], {s.factor.part + begin, s.factor.steps + begin}};
 }
 
 /* All rounds. Grid: samples. */
@@ -152,12 +226,14 @@ __global__ static void __launch_bounds__(SAMPLE_THREADS, 1)
         scale_sample(sides, x, y, rounds);
         return;
     }
-    scale_sample(sides, {x.begin, x.end, shared}, {y.begin, y.end, shared + n}, rounds);
-    for (int64_t i = threadIdx.x; i < n; i += SAMPLE_THREADS) x.factor[i] = shared[i];
-    for (int64_t j = threadIdx.x; j < m; j += SAMPLE_THREADS) y.factor[j] = shared[n + j];
+    scale_sample(sides, {x.begin, x.end, {shared, x.factor.steps}},
+        {y.begin, y.end, {shared + n, y.factor.steps}}, rounds);
+    for (int64_t i = threadIdx.x; i < n; i += SAMPLE_THREADS) x.factor.part[i] = shared[i];
+    for (int64_t j = threadIdx.x; j < m; j += SAMPLE_THREADS) y.factor.part[j] = shared[n + j];
 }
 
-void pnet_cuda_apml_scale(const struct apml_side *x, const struct apml_side *y, int32_t rounds)
+void pnet_cuda_apml_scale(
+    const struct apml_side *x, const struct apml_side *y, int32_t rounds, int32_t *begin_split)
 {
     const int64_t n = x->set.rows.most, m = y->set.rows.most;
     const int32_t samples = x->set.samples;
@@ -170,11 +246,10 @@ void pnet_cuda_apml_scale(const struct apml_side *x, const struct apml_side *y, 
     cudaMemsetAsync(x->longest.count, 0, sizeof(int32_t), pnet_cuda_stream());
     cudaMemsetAsync(y->longest.count, 0, sizeof(int32_t), pnet_cuda_stream());
     begin_rounds<<<dim3(element_blocks(n > m ? n : m), SIDES), THREADS, 0, pnet_cuda_stream()>>>(
-        sides);
-    for (int32_t k = 0; k < rounds; k++)
-        for (int side = SIDES - 1; side >= 0; side--) {
-            const struct apml_side &own = sides.of[side];
-            launch_early(half_round, dim3(blocks_for(2 * own.set.rows.most, THREADS)),
-                dim3(THREADS), 0, 1, own, (const float *)sides.of[1 - side].factor);
-        }
+        sides, begin_split);
+    for (int32_t turn = 0; turn < 2 * rounds; turn++) {
+        const struct apml_side &own = sides.of[turn % 2 ? 0 : 1], &other = sides.of[turn % 2];
+        launch_early(half_round, dim3(blocks_for(2 * own.set.rows.most, THREADS)), dim3(THREADS), 0,
+            1, own, other.factor, turn, begin_split);
+    }
 }
