@@ -246,7 +246,7 @@ enum pnet_status pnet_table_read(
 {
     struct table t = {.separator = ' '};
     struct pnet_matrix m = {.width = 0};
-    struct pnet_span line, pts[7];
+    struct pnet_span line, pts[7] = {{NULL, NULL}}; /* the coordinates have no names */
     bool found;
     int axis[3], width, numbers;
     pnet_text_begin(&t.text, b, path);
