@@ -184,6 +184,42 @@ enum pnet_status pnet_cli_map_clouds(struct pnet_input_map *map, const struct ma
     return st;
 }
 
+enum pnet_status pnet_cli_parse_hints(struct hint_options *o, struct pnet_error *e)
+{
+    return o->columns ? pnet_cloud_parse_columns(o->columns, &o->names, &o->name_count, e)
+                      : PNET_OK;
+}
+
+void pnet_cli_free_hints(struct hint_options *o)
+{
+    pnet_cloud_free_columns(o->names, o->name_count);
+    o->names = NULL;
+    o->name_count = 0;
+}
+
+struct pnet_cloud_hints pnet_cli_hints(
+    const struct hint_options *o, const struct pnet_input_map *map)
+{
+    bool mapped = !o->names && map;
+    return (struct pnet_cloud_hints){.columns = mapped ? map->columns : o->names,
+        .column_count = mapped ? map->column_count : o->name_count,
+        .coordinates = o->coordinates};
+}
+
+enum pnet_status pnet_cli_read_cloud(const struct hint_options *o, const struct pnet_input_map *map,
+    const struct pnet_origin *origin, const char *path, struct pnet_cloud *c, struct pnet_error *e)
+{
+    char warning[256];
+    struct pnet_cloud_hints hints = pnet_cli_hints(o, map);
+    enum pnet_status st = pnet_cloud_read_as(path, &hints, c, warning, e);
+    if (st) return st;
+    if (origin) st = pnet_origin_place(origin, path, c, warning, e);
+    if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
+    if (!st) st = pnet_cloud_name_columns(hints.columns, hints.column_count, c, path, e);
+    if (st) pnet_cloud_free(c);
+    return st;
+}
+
 static bool is_cloud(const char *path)
 {
     const char *dot = strrchr(path, '.');

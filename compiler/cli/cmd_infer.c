@@ -31,8 +31,7 @@ struct inference {
     bool coordinates, doubted; /* the offset of a cloud matters; a doubt about it was told */
     bool renamed;              /* columns of a cloud were, and it was told */
     bool colour, json, quiet, verbose;
-    char **columns; /* names of --columns, or of the weights */
-    int column_count;
+    struct hint_options hints;
     bool settled; /* what colours are divided by */
     struct few_warnings outside;
 };
@@ -196,27 +195,6 @@ static void warn_of_results(
             bad == count ? "all, " : "", (long long)bad, (long long)count);
 }
 
-/* Returns the names for columns without names. */
-static char *const *columns_of(const struct inference *f, int *count)
-{
-    *count = f->columns ? f->column_count : f->weights.map.column_count;
-    return f->columns ? f->columns : f->weights.map.columns;
-}
-
-static enum pnet_status read_cloud(
-    const struct inference *f, const char *path, struct pnet_cloud *c, struct pnet_error *e)
-{
-    char warning[256];
-    int column_count;
-    char *const *columns = columns_of(f, &column_count);
-    enum pnet_status st = pnet_cloud_read_columns(path, columns, column_count, c, warning, e);
-    if (st) return st;
-    st = pnet_origin_place(&f->origin, path, c, warning, e);
-    if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
-    if (st) return st;
-    return column_count ? pnet_cloud_name_columns(columns, column_count, c, path, e) : PNET_OK;
-}
-
 /* Returns the place in the feed of the cloud whose points the rows of the result are, or that the net takes first; 0 if it is
    not known. */
 static int place_of_result(const struct inference *f)
@@ -261,11 +239,10 @@ static enum pnet_status settle_many(struct inference *f, struct pnet_error *e)
         .roles = {f->feed.input[0], -1},
         .note = f->quiet ? NULL : pnet_cli_say};
     struct pnet_ranges source = {.count = 0};
-    int column_count;
-    char *const *columns = columns_of(f, &column_count);
+    struct pnet_cloud_hints hints = pnet_cli_hints(&f->hints, &f->weights.map);
     f->settled = true;
-    enum pnet_status st = pnet_ranges_of_files(
-        &s, f->feed.clouds.items, f->feed.clouds.count, columns, column_count, &source, e);
+    enum pnet_status st =
+        pnet_ranges_of_files(&s, f->feed.clouds.items, f->feed.clouds.count, &hints, &source, e);
     if (!st) st = pnet_cli_settle_ranges(&f->weights, &source, e);
     pnet_ranges_free(&source);
     return st;
@@ -300,7 +277,8 @@ static enum pnet_status load_batch(struct inference *f, char *const *paths,
     struct pnet_sample *samples[CLOUD_FEED_MOST] = {NULL};
     const struct pnet_sample *const *lists[CLOUD_FEED_MOST];
     enum pnet_status st = PNET_OK;
-    for (int k = 0; k < feed->count && !st; k++) st = read_cloud(f, paths[k], &clouds[k], e);
+    for (int k = 0; k < feed->count && !st; k++)
+        st = pnet_cli_read_cloud(&f->hints, &f->weights.map, &f->origin, paths[k], &clouds[k], e);
     for (int k = 0; k < feed->count && !st && pnet_plan_one_frame(f->plan); k++)
         st = pnet_cloud_move_offset(&clouds[k], clouds[place_of_result(f)].offset, e);
     if (!st && feed->input[0] == first_cloud(f->plan)) doubt_cloud(f, paths[0], &clouds[0]);
@@ -486,7 +464,7 @@ struct infer_request {
     struct model_options m;
     struct map_options map;
     struct text_list inputs;
-    const char *model, *weights, *output, *net, *value, *format, *columns, *origin;
+    const char *model, *weights, *output, *net, *value, *format, *origin;
     unsigned degrade;
 };
 
@@ -534,8 +512,7 @@ static int infer(const struct infer_request *r, struct inference *f)
     struct setting setting;
     struct pnet_error e = {0};
     int code;
-    if (r->columns && pnet_cloud_parse_columns(r->columns, &f->columns, &f->column_count, &e))
-        return pnet_cli_complain(&e);
+    if (pnet_cli_parse_hints(&f->hints, &e)) return pnet_cli_complain(&e);
     if (pnet_cli_weights_open(r->weights, &f->weights, &e) ||
         pnet_cli_weights_setting(&f->weights, &r->m, r->degrade, &setting, &e)) {
         code = pnet_cli_complain(&e);
@@ -543,7 +520,7 @@ static int infer(const struct infer_request *r, struct inference *f)
         code = infer_clouds(r, &setting, f);
     }
     pnet_cli_weights_close(&f->weights);
-    pnet_cloud_free_columns(f->columns, f->column_count);
+    pnet_cli_free_hints(&f->hints);
     return code;
 }
 
@@ -577,8 +554,7 @@ int pnet_command_infer(int argc, char **argv)
         {"output", 'o', OPT_TEXT, &r.output, "OUT", "file, or folder for many clouds"},
         {"format", 0, OPT_TEXT, &r.format, "ENDING",
             "of files in a folder: ply (default), npy (default of one row a cloud), ..."},
-        {"columns", 0, OPT_TEXT, &r.columns, "NAMES",
-            "for columns without names, such as x,y,z,intensity; for .bin, of its records"},
+        CLOUD_HINT_OPTIONS(&f.hints),
         {"net", 0, OPT_TEXT, &r.net, "NAME", "which net (the last one)"},
         {"value", 0, OPT_TEXT, &r.value, "NAME",
             "another value than its result: the path of a layer, or y[1] of a list y"},

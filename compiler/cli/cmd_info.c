@@ -1,4 +1,5 @@
 /* pnetc info */
+#include "compiler/cli/cloud_options.h"
 #include "compiler/cli/ranges.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
@@ -13,8 +14,7 @@
 
 struct inspection {
     bool json;
-    char **columns;
-    int column_count;
+    struct hint_options hints;
 };
 
 static const char *const scalar_names[] = {
@@ -72,6 +72,11 @@ static void print_cloud(const char *path, const struct pnet_cloud *c, const char
     char text[1024];
     const char *unit = c->degrees ? "degrees" : "m";
     printf("%s: %lld points\n", pnet_printable(path, text, sizeof text), (long long)c->rows);
+    if (c->array) {
+        bool apart = strchr(c->array, ',');
+        printf("  coordinates from the array%s %s\n", apart ? "s" : "",
+            pnet_printable(c->array, text, sizeof text));
+    }
     if (*warning) printf("  %s\n", warning);
     for (int k = 0; k < 3 && c->rows; k++) {
         struct span s = span_of_axis(c, k);
@@ -121,6 +126,7 @@ static void put_cloud(struct pnet_json *j, const char *path, const struct pnet_c
     pnet_json_int(j, "points", c->rows);
     pnet_json_int(j, "file_points", c->file_rows);
     if (*warning) pnet_json_string(j, "warning", warning);
+    if (c->array) pnet_json_string(j, "array", c->array);
     pnet_json_begin(j, "coordinates", '[');
     for (int k = 0; k < 3; k++)
         put_column(
@@ -147,10 +153,10 @@ static enum pnet_status describe_cloud(
     struct pnet_cloud c;
     struct colours colours = {.fault = ""};
     char warning[256];
-    enum pnet_status st =
-        pnet_cloud_read_columns(path, n->columns, n->column_count, &c, warning, e);
+    struct pnet_cloud_hints hints = pnet_cli_hints(&n->hints, NULL);
+    enum pnet_status st = pnet_cloud_read_as(path, &hints, &c, warning, e);
     if (st) return st;
-    st = pnet_cloud_name_columns(n->columns, n->column_count, &c, path, e);
+    st = pnet_cloud_name_columns(hints.columns, hints.column_count, &c, path, e);
     if (!st) st = find_colours(&c, path, &colours, e);
     if (!st && n->json) {
         struct pnet_json j = {0};
@@ -291,22 +297,19 @@ int pnet_command_info(int argc, char **argv)
         "Prints what a cloud, a weights file, a checkpoint or a run folder holds.",
         "  pnetc info room.ply\n  pnetc info out/demo/best --json\n  pnetc info scan.bin --columns "
         "x,y,z,red,green,blue\n"};
-    const char *files[256], *columns = NULL;
+    const char *files[256];
     bool done;
     int words, code, worst = 0;
     struct inspection n = {0};
     struct pnet_error e = {0};
-    struct option options[] = {
-        {"columns", 0, OPT_TEXT, &columns, "NAMES",
-            "for columns without names, such as x,y,z,intensity; for .bin, of its records"},
+    struct option options[] = {CLOUD_HINT_OPTIONS(&n.hints),
         {"json", 0, OPT_FLAG, &n.json, NULL, "an object a line, one for each file"}};
     if ((code = pnet_cli_parse_options(
-             argc, argv, options, 2, &usage, files, 256, &words, &done)) ||
+             argc, argv, options, 3, &usage, files, 256, &words, &done)) ||
         done)
         return code;
     if (!words) return pnet_cli_usage_error("which file? usage: %s", usage.synopsis);
-    if (columns && pnet_cloud_parse_columns(columns, &n.columns, &n.column_count, &e))
-        return pnet_cli_complain(&e);
+    if (pnet_cli_parse_hints(&n.hints, &e)) return pnet_cli_complain(&e);
     for (int i = 0; i < words; i++) {
         if (holds_weights(files[i]) ? describe_weights(&n, files[i], &e)
                                     : describe_cloud(&n, files[i], &e)) {
@@ -314,6 +317,6 @@ int pnet_command_info(int argc, char **argv)
             if ((int)e.status > worst) worst = (int)e.status;
         }
     }
-    pnet_cloud_free_columns(n.columns, n.column_count);
+    pnet_cli_free_hints(&n.hints);
     return worst;
 }

@@ -1,4 +1,5 @@
 /* pnetc plan, pnetc graph */
+#include "compiler/cli/cloud_options.h"
 #include "compiler/cli/cli.h"
 #include "compiler/cli/plan_kernels.h"
 #include "runtime/base/file.h"
@@ -177,6 +178,7 @@ static enum pnet_status print_json(const struct pnet_bound *b, const struct pnet
 
 struct plan_request {
     const char *cloud, *like, *optimizer;
+    struct hint_options hints;
     enum pnet_optim_kind optim;
     int64_t points, architecture;
     size_t memory;
@@ -184,15 +186,13 @@ struct plan_request {
 };
 
 /* Counts a real cloud by building its geometry. */
-static enum pnet_status measure(const struct pnet_plan *p, const char *path, struct pnet_slot *slot,
-    int64_t *points, struct pnet_error *e)
+static enum pnet_status measure(const struct pnet_plan *p, const struct hint_options *hints,
+    const char *path, struct pnet_slot *slot, int64_t *points, struct pnet_error *e)
 {
     struct pnet_cloud cloud;
     struct pnet_batch *b = NULL;
-    char warning[256];
-    enum pnet_status st = pnet_cloud_read(path, &cloud, warning, e);
+    enum pnet_status st = pnet_cli_read_cloud(hints, NULL, NULL, path, &cloud, e);
     if (st) return st;
-    if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
     *points = cloud.rows;
     st = coordinates_batch(p, &cloud, &b, e);
     pnet_cloud_free(&cloud);
@@ -214,7 +214,7 @@ static int show(const struct pnet_bound *b, const struct plan_request *r)
     pnet_memory_init(&memory, (struct pnet_device){0}, 0); /* counts are the same on every device */
     enum pnet_status st = pnet_geo_work_new(b, &memory, &work, &e);
     if (!st) st = pnet_slot_new(work, &slot, &e);
-    if (!st && cloud) st = measure(p, cloud, slot, &measured, &e);
+    if (!st && cloud) st = measure(p, &r->hints, cloud, slot, &measured, &e);
     if (!st && !cloud) {
         pnet_counts_assume(b, &slot->counts, r->points);
         if (!r->json)
@@ -275,7 +275,7 @@ int pnet_command_plan(int argc, char **argv)
         {"architecture", 0, OPT_CHOICE, CHOICE(&architecture, "80", "86", "89", "90"), "GPU",
             "with --device cuda: for such GPUs: 80, 86, 89 or 90 (default: the GPU at hand, else "
             "90)"},
-        MODEL_OPTIONS(&m)};
+        CLOUD_HINT_OPTIONS(&r.hints), MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;
     if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
@@ -294,8 +294,13 @@ int pnet_command_plan(int argc, char **argv)
         .degrade = degrade,
         .sets = m.sets.items,
         .set_count = m.sets.count};
+    struct pnet_error e = {0};
+    if (pnet_cli_parse_hints(&r.hints, &e)) return pnet_cli_complain(&e);
     struct pnet_compilation *c = pnet_cli_compile_model(model, &o, &m, &code);
-    if (!c) return code;
+    if (!c) {
+        pnet_cli_free_hints(&r.hints);
+        return code;
+    }
     r.memory = m.memory;
     r.json = m.json;
     r.quiet = m.quiet;
@@ -304,10 +309,10 @@ int pnet_command_plan(int argc, char **argv)
         .precision = m.products,
         .algo = m.sums};
     struct pnet_bound *b = NULL;
-    struct pnet_error e;
     code = pnet_bound_new(pnet_compilation_plan(c), &target, &b, &e) ? pnet_cli_complain(&e)
                                                                      : show(b, &r);
     pnet_bound_free(b);
     pnet_compilation_free(c);
+    pnet_cli_free_hints(&r.hints);
     return code;
 }

@@ -23,6 +23,7 @@ struct request {
     int64_t points, ransac, sample, seed;
     struct model_options options;
     struct map_options map;
+    struct hint_options hints;
     unsigned degrade;
 };
 
@@ -45,13 +46,14 @@ struct registration {
     struct pnet_icp_result icp;
 };
 
-static enum pnet_status read_clouds(struct registration *r, struct pnet_error *e)
+/* `map`: that of the weights, whose names of columns are those of the clouds; NULL: there are no weights. */
+static enum pnet_status read_clouds(
+    struct registration *r, const struct pnet_input_map *map, struct pnet_error *e)
 {
     for (int i = 0; i < 2; i++) {
-        char warning[256];
-        enum pnet_status st = pnet_cloud_read(r->request->paths[i], &r->side[i].cloud, warning, e);
+        enum pnet_status st = pnet_cli_read_cloud(
+            &r->request->hints, map, NULL, r->request->paths[i], &r->side[i].cloud, e);
         if (st) return st;
-        if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
         if (!r->side[i].cloud.rows)
             return pnet_error_set(e, PNET_BAD_DATA, "%s holds no points", r->request->paths[i]);
     }
@@ -107,8 +109,7 @@ static enum pnet_status describe(struct pnet_runner *runner, const struct weight
     return st;
 }
 
-/* Names the columns of both clouds, decides what their colours are divided by, and warns where other features lie outside of the
-   training's ranges. */
+/* Decides what the colours of both clouds are divided by, and warns where other features lie outside of the training's ranges. */
 static enum pnet_status check_clouds(
     struct registration *r, struct weights *w, const struct pnet_input *input, struct pnet_error *e)
 {
@@ -116,9 +117,6 @@ static enum pnet_status check_clouds(
     struct few_warnings outside = {.count = 0};
     const char *const *paths = r->request->paths;
     enum pnet_status st = PNET_OK;
-    for (int i = 0; i < 2 && !st && w->map.column_count; i++)
-        st = pnet_cloud_name_columns(
-            w->map.columns, w->map.column_count, &r->side[i].cloud, paths[i], e);
     for (int i = 0; i < 2 && !st; i++)
         st = pnet_cli_add_colours(&w->map, input, &r->side[i].cloud, paths[i], &source, e);
     if (!st) st = pnet_cli_settle_ranges(w, &source, e);
@@ -161,6 +159,7 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
     struct setting setting;
     enum pnet_status st = pnet_device_check(q->options.where, e);
     if (!st) st = pnet_cli_weights_open(q->weights, &w, e);
+    if (!st) st = read_clouds(r, &w.map, e);
     if (!st) st = pnet_cli_weights_setting(&w, &q->options, q->degrade, &setting, e);
     if (!st) st = place_clouds(r, &w, e);
     if (!st) {
@@ -310,15 +309,16 @@ static int run_request(const struct request *q)
     struct registration r = {.request = q};
     struct pnet_error e = {0};
     int code = 0;
-    enum pnet_status st = read_clouds(&r, &e);
-    if (!st && q->from) {
+    enum pnet_status st;
+    if (q->from) {
         struct pnet_pose from;
-        st = pnet_pose_read(q->from, &from, &e);
+        st = read_clouds(&r, NULL, &e);
+        if (!st) st = pnet_pose_read(q->from, &from, &e);
         if (!st) {
             from = pnet_pose_local(&from, r.side[0].cloud.offset, r.side[1].cloud.offset);
             memcpy(r.pose, from.m, sizeof r.pose);
         }
-    } else if (!st) {
+    } else {
         st = estimate(&r, &code, &e);
     }
     if (!st && !code && q->icp_m > 0) st = refine(&r, &e);
@@ -383,7 +383,8 @@ int pnet_command_register(int argc, char **argv)
         {"strict", 0, OPT_FLAG, &q.strict, NULL,
             "exit code 1 unless the pose counts as registered"},
         {"seed", 0, OPT_COUNT, COUNT(&q.seed, 0, INT64_MAX), "N", "seed of random draws (0)"},
-        ORIGIN_OPTION(&q.origin), CLOUD_MAP_OPTIONS(&q.map), MODEL_OPTIONS(&q.options)};
+        ORIGIN_OPTION(&q.origin), CLOUD_HINT_OPTIONS(&q.hints), CLOUD_MAP_OPTIONS(&q.map),
+        MODEL_OPTIONS(&q.options)};
     if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
              &usage, q.paths, 2, &words, &done)) ||
         done)
@@ -400,5 +401,8 @@ int pnet_command_register(int argc, char **argv)
     if (q.model && !q.weights)
         return pnet_cli_usage_error("which weights? --weights FILE or FOLDER");
     if ((code = pnet_cli_check_model_options(&q.options, &q.degrade))) return code;
-    return run_request(&q);
+    struct pnet_error e = {0};
+    code = pnet_cli_parse_hints(&q.hints, &e) ? pnet_cli_complain(&e) : run_request(&q);
+    pnet_cli_free_hints(&q.hints);
+    return code;
 }

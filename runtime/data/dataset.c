@@ -67,6 +67,7 @@ void pnet_dataset_free(struct pnet_dataset *d)
     free(d->raw);
     free(d->raw_class);
     free(d->label_field);
+    free(d->coordinates);
     free(d->path);
     free(d);
 }

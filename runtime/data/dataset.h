@@ -19,6 +19,7 @@
      ignore: [255]                                # raw labels that are ignored
      columns: [x, y, z, red, green, blue]         # names for nameless columns
      origin: [154000, 463000, 0]                  # of the coordinates that models read; origin.h
+     coordinates: scan                            # the array of .npz files that holds the coordinates
 
    Paths are relative to the index. Files of labels are .npy, .label (SemanticKITTI: four bytes a point, the
    low 16 bits are the class), .bin (nuScenes-lidarseg: one byte a point), else text with one number a line. The `label` of an entry is a class or a raw
@@ -132,6 +133,7 @@ struct pnet_dataset {
     char **columns;
     int column_count;
     struct pnet_origin origin; /* may be replaced before anything is loaded */
+    char *coordinates; /* the array of .npz files that holds the coordinates; NULL: names decide */
     struct pnet_array *arrays;
     int array_count;
     struct pnet_views *views;
@@ -173,6 +175,12 @@ struct pnet_labelled {
     int64_t label_count; /* the cloud's rows (segmentation), 1 (classification) or 0 (no labels) */
 };
 
+/* What the set says of its files, for pnet_cloud_read_as; it lives as long as the set. */
+struct pnet_cloud_hints pnet_dataset_hints(const struct pnet_dataset *d);
+/* Reads a file of the data set with its names of columns and its array of coordinates; `warning` (or NULL) as in
+   pnet_cloud_read. On failure `c` is empty. */
+enum pnet_status pnet_dataset_read_cloud(const struct pnet_dataset *d, const char *path,
+    struct pnet_cloud *c, char warning[256], struct pnet_error *e);
 /* Loads an entry; `warning` (or NULL) as in pnet_cloud_read. Without `with_labels` labels are not read. The caller frees the
    content of `l`. On failure `l` is empty, and the message names the file and, if known, the row. */
 enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split split,

@@ -45,12 +45,16 @@ enum pnet_status pnet_array_read(const char *path, const char *points, const cha
 {
     *a = (struct pnet_array){.kind = kind, .cell_m = cell_m};
     bool archive = is_archive(path);
-    enum pnet_status status;
+    char name[PNET_NPZ_NAME];
+    enum pnet_status status = PNET_OK;
     if (!archive && points)
         return pnet_error_set(
             e, PNET_BAD_DATA, "%s: is no .npz archive, it has no member `%s`", path, points);
-    status =
-        archive ? pnet_npz_read(path, points, &a->points, e) : pnet_npy_read(path, &a->points, e);
+    if (archive && !points)
+        status = pnet_npz_find(path, kind == PNET_ARRAY_VOXELS ? 4 : 3, name, e);
+    if (!status)
+        status = archive ? pnet_npz_read(path, points ? points : name, &a->points, e)
+                         : pnet_npy_read(path, &a->points, e);
     if (!status && labels)
         status = archive ? pnet_npz_read(path, labels, &a->labels, e)
                          : pnet_npy_read(labels, &a->labels, e);

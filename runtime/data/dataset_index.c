@@ -451,7 +451,7 @@ static void read_classes(struct pnet_index *r, const struct pnet_yaml_node *root
 static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
 {
     static const char *const keys[] = {"pnet_dataset", "task", "classes", "label_field", "train",
-        "val", "test", "map", "map_other", "ignore", "columns", "origin"};
+        "val", "test", "map", "map_other", "ignore", "columns", "origin", "coordinates"};
     static const char *const tasks[] = {
         "segmentation", "classification", "registration", "completion"};
     struct pnet_yaml *y = r->y;
@@ -460,6 +460,7 @@ static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
     const struct pnet_yaml_node *task = pnet_yaml_get(root, "task");
     const struct pnet_yaml_node *columns = pnet_yaml_get(root, "columns");
     const struct pnet_yaml_node *origin = pnet_yaml_get(root, "origin");
+    const struct pnet_yaml_node *coordinates = pnet_yaml_get(root, "coordinates");
     if (!version || !task) {
         pnet_yaml_fail(
             y, root, "a data set needs `pnet_dataset: %d`, `task` and `classes`", VERSION);
@@ -472,6 +473,8 @@ static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
     if (pnet_yaml_ok(y)) read_classes(r, root);
     if (columns && pnet_yaml_ok(y)) read_columns(r, columns);
     if (origin) pnet_origin_parse(y, origin, &r->d->origin);
+    if (coordinates && pnet_yaml_string(y, coordinates, NULL))
+        r->d->coordinates = pnet_index_copy(r, coordinates->text);
     for (int s = 0; s < PNET_SPLITS && pnet_yaml_ok(y); s++) {
         const struct pnet_yaml_node *list =
             pnet_yaml_get(root, pnet_split_name((enum pnet_split)s));

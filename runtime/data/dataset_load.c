@@ -195,6 +195,23 @@ static enum pnet_status load_labels(const struct pnet_dataset *d, const struct p
     return from_text(d, entry->labels, l, e);
 }
 
+struct pnet_cloud_hints pnet_dataset_hints(const struct pnet_dataset *d)
+{
+    return (struct pnet_cloud_hints){
+        .columns = d->columns, .column_count = d->column_count, .coordinates = d->coordinates};
+}
+
+enum pnet_status pnet_dataset_read_cloud(const struct pnet_dataset *d, const char *path,
+    struct pnet_cloud *c, char warning[256], struct pnet_error *e)
+{
+    const struct pnet_cloud_hints hints = pnet_dataset_hints(d);
+    enum pnet_status status = pnet_cloud_read_as(path, &hints, c, warning, e);
+    if (!status) status = pnet_origin_place(&d->origin, path, c, warning, e);
+    if (!status) status = pnet_cloud_name_columns(d->columns, d->column_count, c, path, e);
+    if (status) pnet_cloud_free(c);
+    return status;
+}
+
 enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split split,
     int64_t index, bool with_labels, struct pnet_labelled *l, char warning[256],
     struct pnet_error *e)
@@ -205,14 +222,15 @@ enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split
     *l = (struct pnet_labelled){.labels = NULL};
     if (warning) warning[0] = 0;
     pnet_entry_name(entry, name, NAME_MOST);
-    if (entry->array >= 0)
+    if (entry->array >= 0) {
         status = pnet_array_cloud(&d->arrays[entry->array], entry->row, &l->cloud, e);
-    else
-        status = pnet_cloud_read_columns(
-            entry->cloud, d->columns, d->column_count, &l->cloud, warning, e);
-    if (!status && entry->array >= 0 && warning) pnet_cloud_doubts(&l->cloud, name, "", warning);
-    if (!status) status = pnet_origin_place(&d->origin, name, &l->cloud, warning, e);
-    if (!status) status = pnet_cloud_name_columns(d->columns, d->column_count, &l->cloud, name, e);
+        if (!status && warning) pnet_cloud_doubts(&l->cloud, name, "", warning);
+        if (!status) status = pnet_origin_place(&d->origin, name, &l->cloud, warning, e);
+        if (!status)
+            status = pnet_cloud_name_columns(d->columns, d->column_count, &l->cloud, name, e);
+    } else {
+        status = pnet_dataset_read_cloud(d, entry->cloud, &l->cloud, warning, e);
+    }
     if (!status && with_labels) status = load_labels(d, entry, name, l, e);
     if (status) pnet_labelled_free(l);
     return status;

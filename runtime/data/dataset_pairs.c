@@ -394,15 +394,6 @@ void pnet_loaded_pair_free(struct pnet_loaded_pair *p)
     *p = (struct pnet_loaded_pair){.pose = {{0}}};
 }
 
-static enum pnet_status load_cloud(const struct pnet_dataset *d, const char *path,
-    struct pnet_cloud *c, char warning[256], struct pnet_error *e)
-{
-    enum pnet_status status =
-        pnet_cloud_read_columns(path, d->columns, d->column_count, c, warning, e);
-    if (!status) status = pnet_origin_place(&d->origin, path, c, warning, e);
-    return status ? status : pnet_cloud_name_columns(d->columns, d->column_count, c, path, e);
-}
-
 enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_split split,
     int64_t index, struct pnet_loaded_pair *p, char warning[2][256], struct pnet_error *e)
 {
@@ -411,9 +402,10 @@ enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_
     *p = (struct pnet_loaded_pair){.pose = pnet_pose_identity()};
     if (warning) warning[0][0] = warning[1][0] = 0;
     enum pnet_status status =
-        load_cloud(d, entry->cloud, &p->source, warning ? warning[0] : NULL, e);
+        pnet_dataset_read_cloud(d, entry->cloud, &p->source, warning ? warning[0] : NULL, e);
     if (!status && pair->target)
-        status = load_cloud(d, pair->target, &p->target, warning ? warning[1] : NULL, e);
+        status =
+            pnet_dataset_read_cloud(d, pair->target, &p->target, warning ? warning[1] : NULL, e);
     if (!status && pair->turned) pnet_pair_turn_source(pair, &p->source);
     if (!status && d->task == PNET_COMPLETION && pair->target)
         status = pnet_cloud_move_offset(&p->source, p->target.offset, e);

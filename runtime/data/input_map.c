@@ -247,8 +247,7 @@ void pnet_input_map_print(const struct pnet_input_map *m, FILE *out)
 enum pnet_status pnet_input_map_read(
     const char *name, const void *text, size_t size, struct pnet_input_map *m, struct pnet_error *e)
 {
-    static const char *const keys[] = {
-        "inputs", "columns", "classes", "origin", "frame", "ranges"};
+    static const char *const keys[] = {"inputs", "columns", "classes", "origin", "frame", "ranges"};
     struct pnet_yaml *y;
     *m = (struct pnet_input_map){.count = 0};
     enum pnet_status status = pnet_yaml_parse(name, text, size, PNET_BAD_DATA, &y, e);

@@ -29,8 +29,7 @@ struct item {
 struct scan {
     const struct pnet_range_scan *s;
     const struct pnet_dataset *d; /* NULL: files */
-    char *const *columns;
-    int column_count;
+    struct pnet_cloud_hints hints;
     struct item *items;
     int64_t count;
     struct pnet_ranges *r;
@@ -186,9 +185,9 @@ static enum pnet_status load(struct scan *scan, const struct item *item, struct 
     if (item->array >= 0)
         status = pnet_array_cloud(&scan->d->arrays[item->array], item->row, c, e);
     else
-        status = pnet_cloud_read_columns(item->path, scan->columns, scan->column_count, c, NULL, e);
-    if (!status && scan->column_count)
-        status = pnet_cloud_name_columns(scan->columns, scan->column_count, c, name, e);
+        status = pnet_cloud_read_as(item->path, &scan->hints, c, NULL, e);
+    if (!status)
+        status = pnet_cloud_name_columns(scan->hints.columns, scan->hints.column_count, c, name, e);
     if (status) pnet_cloud_free(c);
     return status;
 }
@@ -310,8 +309,7 @@ enum pnet_status pnet_ranges_of_dataset(const struct pnet_range_scan *s,
     const struct pnet_dataset *d, unsigned splits, unsigned fed, struct pnet_ranges *r,
     struct pnet_error *e)
 {
-    struct scan scan = {
-        .s = s, .d = d, .columns = d->columns, .column_count = d->column_count, .r = r};
+    struct scan scan = {.s = s, .d = d, .hints = pnet_dataset_hints(d), .r = r};
     struct pnet_range_cache cache;
     if (!is_needed(s)) return PNET_OK;
     enum pnet_status status = list_clouds(&scan, splits, fed, e);
@@ -328,10 +326,10 @@ enum pnet_status pnet_ranges_of_dataset(const struct pnet_range_scan *s,
 /* ---- files ---- */
 
 enum pnet_status pnet_ranges_of_files(const struct pnet_range_scan *s, char *const *paths,
-    int64_t count, char *const *columns, int column_count, struct pnet_ranges *r,
+    int64_t count, const struct pnet_cloud_hints *hints, struct pnet_ranges *r,
     struct pnet_error *e)
 {
-    struct scan scan = {.s = s, .columns = columns, .column_count = column_count, .r = r};
+    struct scan scan = {.s = s, .hints = *hints, .r = r};
     struct stat st;
     if (!is_needed(s)) return PNET_OK;
     struct item *items = calloc((size_t)count + 1, sizeof *items);

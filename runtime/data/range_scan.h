@@ -31,9 +31,9 @@ enum pnet_status pnet_ranges_of_dataset(const struct pnet_range_scan *s,
     struct pnet_error *e);
 
 /* Adds the ranges of the colours of files, which all feed the input roles[0]. What is no regular file, such as a pipe, can be
-   read only once, and is left out. `columns` as in pnet_cloud_read_columns. */
+   read only once, and is left out. `hints` as in pnet_cloud_read_as. */
 enum pnet_status pnet_ranges_of_files(const struct pnet_range_scan *s, char *const *paths,
-    int64_t count, char *const *columns, int column_count, struct pnet_ranges *r,
+    int64_t count, const struct pnet_cloud_hints *hints, struct pnet_ranges *r,
     struct pnet_error *e);
 
 #endif

@@ -22,6 +22,7 @@ void pnet_cloud_free(struct pnet_cloud *c)
     free(c->file_row);
     free(c->xyz);
     free(c->exact);
+    free(c->array);
     *c = (struct pnet_cloud){.rows = 0};
 }
 

@@ -56,6 +56,20 @@ struct pnet_cloud {
     bool degrees;
     struct pnet_field *fields; /* [field_count], without the values of dropped points */
     int field_count;
+    char *
+        array; /* of an NPZ: which array holds the coordinates, or "x, y, z"; NULL: another format */
+};
+
+/* What is known of a file that it does not say itself. Zeroed: nothing. */
+struct pnet_cloud_hints {
+    /* Names for columns that the file does not name, x, y and z first (pnet_cloud_parse_columns). Their number is the width of
+       bare records (.bin), in float32. Files of other formats are read without the names; pnet_cloud_name_columns
+       (runtime/data/input_map.h) then names their columns. */
+    char *const *columns;
+    int column_count;
+    /* The array of an NPZ that holds the coordinates, "x,y,z" for three arrays, or the field of records; NULL: names decide.
+       Files of other formats are read without it. */
+    const char *coordinates;
 };
 
 /* Reads any format, recognised by its content, then by its name: PLY, PCD, LAS, NPY, NPZ, OFF and OBJ (vertices),
@@ -73,10 +87,8 @@ enum pnet_status pnet_cloud_read(
    of any kind. */
 bool pnet_cloud_peek(const char *path, struct pnet_cloud *c);
 
-/* As pnet_cloud_read, with names for columns that the file does not name, x, y and z first (pnet_cloud_parse_columns). Their
-   number is the width of bare records (.bin), in float32. Files of other formats are read without the names;
-   pnet_cloud_name_columns (runtime/data/input_map.h) then names their columns. */
-enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns, int column_count,
+/* As pnet_cloud_read, with what is known of the file. */
+enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hints *hints,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e);
 /* Writes the warning of the functions above: points that were dropped, strays by their rows, coordinates that models read with
    errors beyond 1 mm, degrees, and `doubt`, which may be "". */

@@ -1,4 +1,5 @@
 #include "runtime/io/column.h"
+#include "kernels/halves.h"
 #include "runtime/base/file.h"
 #include "runtime/io/place.h"
 
@@ -36,7 +37,7 @@ void pnet_columns_free(struct pnet_columns *t)
 
 static size_t packed_size(const struct pnet_column *c)
 {
-    return c->list ? 0 : pnet_scalar_size(c->type);
+    return c->list ? 0 : c->half ? sizeof(uint16_t) : pnet_scalar_size(c->type);
 }
 
 size_t pnet_columns_stride(const struct pnet_columns *t)
@@ -143,12 +144,25 @@ enum pnet_status pnet_columns_axes(
     }
 #define AS_IS(v) (v)
 
+static void gather_halves(const struct pnet_column *c, int64_t first, int64_t rows, uint8_t *to)
+{
+    const uint8_t *from = c->data + (size_t)first * c->stride;
+    for (int64_t i = 0; i < rows; i++, from += c->stride) {
+        uint16_t half;
+        memcpy(&half, from, sizeof half);
+        float v = pnet_from_fp16(c->swap ? __builtin_bswap16(half) : half);
+        memcpy(to + (size_t)i * sizeof v, &v, sizeof v);
+    }
+}
+
 /* Gathers the values of rows into native order, without gaps. */
 static void gather(const struct pnet_column *c, int64_t first, int64_t rows, uint8_t *to)
 {
     const uint8_t *from = c->data + (size_t)first * c->stride;
     size_t stride = c->stride, size = pnet_scalar_size(c->type);
-    if (size == 1 && c->bits) {
+    if (c->half) {
+        gather_halves(c, first, rows, to);
+    } else if (size == 1 && c->bits) {
         uint8_t mask = (uint8_t)((1 << c->bits) - 1);
         for (int64_t i = 0; i < rows; i++, from += stride)
             to[i] = (uint8_t)(*from >> c->low) & mask;

@@ -16,6 +16,9 @@ _Static_assert(
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are read with little-endian loads");
 
 enum { PNET_COLUMNS_MOST = 4096 }; /* names are compared pairwise: more would take too long */
+/* The most columns that clouds without names usually have: a LAS point with colours and nir has 15, descriptors have 16 or
+   more. */
+enum { PNET_COLUMNS_LIKELY = 15 };
 
 /* Value of row i at data + i * stride, any alignment. */
 struct pnet_column {
@@ -23,6 +26,7 @@ struct pnet_column {
     int number;            /* >= 0 with a name: <name>_<number> */
     enum pnet_scalar type;
     bool swap; /* the other byte order */
+    bool half; /* of a PNET_F32: the file has it as a float16, in two bytes */
     bool skip; /* padding and lists: not read */
     bool list; /* a count of type count_type, then as many values of `type`; takes no room in a
                   record */

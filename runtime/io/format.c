@@ -1,3 +1,4 @@
+#include "runtime/io/column.h"
 #include "runtime/io/format.h"
 #include "runtime/io/text.h"
 #include "runtime/base/number.h"
@@ -17,10 +18,10 @@ struct format {
         const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
     enum pnet_status (*write)(const struct pnet_cloud *c, const char *path, FILE *f,
         struct pnet_error *e); /* NULL: read only */
-    /* for bare records; NULL for others: */
-    enum pnet_status (*read_columns)(const struct pnet_bytes *b, const char *path,
-        char *const *columns, int column_count, struct pnet_cloud *c, struct pnet_error *e);
-    void (*doubt)(const struct pnet_bytes *b, const char *path, char text[120]);
+    /* for files that do not say all themselves; NULL for others: */
+    enum pnet_status (*read_as)(const struct pnet_bytes *b, const char *path,
+        const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
+    void (*doubt)(const struct pnet_bytes *b, const char *path, int names, char text[120]);
 };
 
 /* Probed in this order: formats with fewer marks of their own come later. */
@@ -28,12 +29,13 @@ static const struct format formats[] = {
     {"PLY", ".ply", pnet_ply_probe, pnet_ply_read, pnet_ply_write, NULL, NULL},
     {"PCD", ".pcd", pnet_pcd_probe, pnet_pcd_read, pnet_pcd_write, NULL, NULL},
     {"LAS", ".las .laz", pnet_las_probe, pnet_las_read, NULL, NULL, NULL},
-    {"NPY", ".npy", pnet_npy_probe, pnet_npy_cloud_read, pnet_npy_cloud_write, NULL, NULL},
-    {"NPZ", ".npz", pnet_npz_probe, pnet_npz_cloud_read, NULL, NULL, NULL},
+    {"NPY", ".npy", pnet_npy_probe, pnet_npy_cloud_read, pnet_npy_cloud_write,
+        pnet_npy_cloud_read_as, NULL},
+    {"NPZ", ".npz", pnet_npz_probe, pnet_npz_cloud_read, NULL, pnet_npz_cloud_read_as, NULL},
     {"OFF", ".off", pnet_off_probe, pnet_off_read, NULL, NULL, NULL},
     {"OBJ", ".obj", NULL, pnet_obj_read, NULL, NULL, NULL},
     {"Sydney objects", "", pnet_sydney_probe, pnet_sydney_read, NULL, NULL, NULL},
-    {"KITTI", ".bin", NULL, pnet_kitti_read, pnet_kitti_write, pnet_kitti_read_columns,
+    {"KITTI", ".bin", NULL, pnet_kitti_read, pnet_kitti_write, pnet_kitti_read_as,
         pnet_kitti_doubt},
     {"text", ".xyz .txt .csv .pts", pnet_table_probe, pnet_table_read, pnet_table_write, NULL,
         NULL},
@@ -93,6 +95,22 @@ static enum pnet_status unknown_format(
         path);
 }
 
+/* Doubts a cloud with more columns without names than points have: rows of a matrix of descriptors look like it. */
+static void doubt_width(const struct pnet_cloud *c, int names, char text[120])
+{
+    char name[16];
+    int nameless = 0;
+    for (; nameless < c->field_count; nameless++) {
+        snprintf(name, sizeof name, "c%d", nameless + 3);
+        if (strcmp(c->fields[nameless].name, name) != 0) break;
+    }
+    if (nameless + 3 > PNET_COLUMNS_LIKELY && names < nameless + 3)
+        snprintf(text, 120,
+            "%d columns without names: if these are descriptors, the first three are no "
+            "coordinates",
+            nameless + 3);
+}
+
 /* What float32 takes from the coordinates that models read is told beyond this. */
 static const double told_loss_m = 1e-3;
 
@@ -139,7 +157,7 @@ void pnet_cloud_doubts(
     }
 }
 
-enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns, int column_count,
+enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hints *hints,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e)
 {
     *c = (struct pnet_cloud){.rows = 0};
@@ -150,15 +168,17 @@ enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns,
     if (strcmp(path, "-") == 0) path = "standard input";
     const struct format *f = recognise(&b, path);
     char doubt[120] = "";
-    if (!f) {
+    if (!f)
         status = unknown_format(&b, path, e);
-    } else if (column_count && f->read_columns) {
-        status = f->read_columns(&b, path, columns, column_count, c, e);
-    } else {
+    else if (f->read_as && (hints->column_count || hints->coordinates))
+        status = f->read_as(&b, path, hints, c, e);
+    else
         status = f->read(&b, path, c, e);
-        if (status == PNET_OK && warning && f->doubt) f->doubt(&b, path, doubt);
+    if (status == PNET_OK && warning) {
+        if (f->doubt) f->doubt(&b, path, hints->column_count, doubt);
+        if (!*doubt) doubt_width(c, hints->column_count, doubt);
+        pnet_cloud_doubts(c, path, doubt, warning);
     }
-    if (status == PNET_OK && warning) pnet_cloud_doubts(c, path, doubt, warning);
     pnet_bytes_free(&b);
     return status;
 }
@@ -166,7 +186,7 @@ enum pnet_status pnet_cloud_read_columns(const char *path, char *const *columns,
 enum pnet_status pnet_cloud_read(
     const char *path, struct pnet_cloud *c, char warning[256], struct pnet_error *e)
 {
-    return pnet_cloud_read_columns(path, NULL, 0, c, warning, e);
+    return pnet_cloud_read_as(path, &(struct pnet_cloud_hints){.columns = NULL}, c, warning, e);
 }
 
 bool pnet_cloud_peek(const char *path, struct pnet_cloud *c)

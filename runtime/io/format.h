@@ -25,11 +25,16 @@ enum pnet_status pnet_npz_cloud_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_kitti_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
-/* As pnet_kitti_read, with records of as many float32 as there are columns. */
-enum pnet_status pnet_kitti_read_columns(const struct pnet_bytes *b, const char *path,
-    char *const *columns, int column_count, struct pnet_cloud *c, struct pnet_error *e);
-/* Writes the reason why the bytes are unlikely to be such records, or "": the file itself does not say what it holds. */
-void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, char text[120]);
+/* The same with what is known of the file. Of names of columns, records of KITTI have one float32 each. */
+enum pnet_status pnet_npy_cloud_read_as(const struct pnet_bytes *b, const char *path,
+    const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
+enum pnet_status pnet_npz_cloud_read_as(const struct pnet_bytes *b, const char *path,
+    const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
+enum pnet_status pnet_kitti_read_as(const struct pnet_bytes *b, const char *path,
+    const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
+/* Writes the reason why the bytes are unlikely to be such records, or "": the file itself does not say what it holds. `names`
+   is the number of columns that are named, 0: none. */
+void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120]);
 enum pnet_status pnet_sydney_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_off_read(

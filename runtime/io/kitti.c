@@ -11,17 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads records of `width` float32 with these names. */
+/* Reads records of `width` float32 with these names; `given`: the user or the weights gave them. */
 static enum pnet_status read_records(const struct pnet_bytes *b, const char *path,
-    const char *const *names, int width, struct pnet_cloud *c, struct pnet_error *e)
+    const char *const *names, int width, bool given, struct pnet_cloud *c, struct pnet_error *e)
 {
     static const int axis[3] = {0, 1, 2};
     size_t stride = (size_t)width * 4;
     if (b->size % stride)
         return pnet_byte_error(path, b->size - b->size % stride, e,
-            "the file ends within a point: expected records of %zu bytes, %d float32 each (a file "
-            "of other records needs names for its columns)",
-            stride, width);
+            "the file ends within a point: expected records of %zu bytes, %d float32 each (%s)",
+            stride, width,
+            given ? "as many as columns are named: --columns names those of this file"
+                  : "a file of other records needs names for its columns");
     struct pnet_columns t = {.count = 0};
     enum pnet_status status = PNET_OK;
     for (int i = 0; i < width && status == PNET_OK; i++)
@@ -43,13 +44,15 @@ enum pnet_status pnet_kitti_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
 {
     static const char *const names[] = {"x", "y", "z", "intensity", "ring"};
-    return read_records(b, path, names, usual_width(path), c, e);
+    return read_records(b, path, names, usual_width(path), false, c, e);
 }
 
-enum pnet_status pnet_kitti_read_columns(const struct pnet_bytes *b, const char *path,
-    char *const *columns, int column_count, struct pnet_cloud *c, struct pnet_error *e)
+enum pnet_status pnet_kitti_read_as(const struct pnet_bytes *b, const char *path,
+    const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e)
 {
-    return read_records(b, path, (const char *const *)columns, column_count, c, e);
+    if (!hints->column_count) return pnet_kitti_read(b, path, c, e);
+    return read_records(
+        b, path, (const char *const *)hints->columns, hints->column_count, true, c, e);
 }
 
 /* Numbers that are examined for doubts, and the least numbers that allow a conclusion. */
@@ -73,34 +76,60 @@ static double mean_step(const float *v, size_t n, int lag)
     return sum / (double)(n - (size_t)lag);
 }
 
-void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, char text[120])
+/* Returns the number of values with which the numbers seem to repeat, which is `width` unless another one is much likelier. */
+static int find_width(const float *v, size_t n, int width)
 {
-    size_t n = b->size / 4 < LOOK_AT ? b->size / 4 : LOOK_AT, odd = 0;
-    int width = usual_width(path), best = width;
-    text[0] = '\0';
-    if (n < LOOK_LEAST) return;
-    float *values = malloc(n * sizeof *values);
-    if (!values) return; /* a warning is no reason to fail */
-    memcpy(values, b->data, n * sizeof *values);
-    for (size_t i = 0; i < n; i++) odd += is_odd((double)values[i]);
-    double least = mean_step(values, n, width) * 0.9;
-    for (int lag = 3; lag <= WIDEST && n >= STEPS_LEAST; lag++) {
-        double step = mean_step(values, n, lag);
-        /* Every second point may be nearer than the next one if two beams alternate. */
-        if (lag % width == 0 ? step > least / 3 : step >= least) continue;
+    int best = width;
+    double least = mean_step(v, n, width) * 0.9;
+    for (int lag = 3; lag <= WIDEST; lag++) {
+        double step = mean_step(v, n, lag);
+        /* Every second point may be nearer than the next one if two beams alternate, and half of a record may be like the
+           other half: normals on a sphere. */
+        bool related = lag % width == 0 || width % lag == 0;
+        if (related ? step > least / 3 : step >= least) continue;
         /* Two records together repeat as one does. */
         if (best != width && lag % best == 0 && step > least * 0.7) continue;
         best = lag;
         least = step;
     }
+    return best;
+}
+
+/* Returns the share of the coordinates that are odd. */
+static double odd_share(const float *v, size_t n, int width)
+{
+    size_t odd = 0, all = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i % (size_t)width >= 3) continue;
+        odd += is_odd((double)v[i]);
+        all++;
+    }
+    return (double)odd / (double)all;
+}
+
+void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120])
+{
+    size_t n = b->size / 4 < LOOK_AT ? b->size / 4 : LOOK_AT;
+    int width = names ? names : usual_width(path);
+    text[0] = '\0';
+    if (n < LOOK_LEAST) return;
+    float *values = malloc(n * sizeof *values);
+    if (!values) return; /* a warning is no reason to fail */
+    memcpy(values, b->data, n * sizeof *values);
+    bool enough = n >= STEPS_LEAST && n >= 2 * (size_t)width;
+    int best = enough ? find_width(values, n, width) : width;
+    double odd = odd_share(values, n, width);
     free(values);
-    if (best != width)
+    if (best != width && names)
+        snprintf(text, 120,
+            "looks like %d numbers a point, but %d columns are named: --columns names its own",
+            best, names);
+    else if (best != width)
         snprintf(text, 120, "looks like %d numbers a point, not %d: give the names of its columns",
             best, width);
-    else if (odd * 100 > n)
+    else if (odd > 0.01)
         pnet_number_format(text, 120,
-            "%.0f%% of its numbers are no likely float32: is it another format?",
-            100 * (double)odd / (double)n);
+            "%.0f%% of its coordinates are no likely float32: is it another format?", 100 * odd);
 }
 
 enum pnet_status pnet_kitti_write(

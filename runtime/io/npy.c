@@ -1,4 +1,5 @@
 #include "runtime/io/npy.h"
+#include "kernels/halves.h"
 #include "runtime/io/format.h"
 #include "runtime/io/npy_header.h"
 #include "runtime/io/zip.h"
@@ -34,6 +35,17 @@ static void reorder(const struct pnet_npy_header *h, uint8_t *to)
     }
 }
 
+/* Turns float16 values into float32 in place: the last one first, because it moves the farthest. */
+static void widen_halves(uint8_t *data, int64_t count)
+{
+    for (int64_t i = count - 1; i >= 0; i--) {
+        uint16_t half;
+        memcpy(&half, data + (size_t)i * sizeof half, sizeof half);
+        float v = pnet_from_fp16(half);
+        memcpy(data + (size_t)i * sizeof v, &v, sizeof v);
+    }
+}
+
 static enum pnet_status read_array(
     const struct pnet_bytes *b, const char *path, struct pnet_npy *a, struct pnet_error *e)
 {
@@ -45,17 +57,18 @@ static enum pnet_status read_array(
             path, 10, e, "expected an array of plain numbers, found a structured type");
         goto out;
     }
-    uint8_t *data = malloc(h.count ? (size_t)h.count * h.item : 1);
+    const struct pnet_column *c = &h.columns.items[0];
+    uint8_t *data = malloc(h.count ? (size_t)h.count * pnet_scalar_size(c->type) : 1);
     if (!data) {
         status = pnet_error_memory(e);
         goto out;
     }
-    const struct pnet_column *c = &h.columns.items[0];
     if (h.fortran && h.dims > 1)
         reorder(&h, data);
     else if (h.count)
         memcpy(data, h.data, (size_t)h.count * h.item);
     if (c->swap) swap_bytes(data, h.count, h.item);
+    if (c->half) widen_halves(data, h.count);
     *a = (struct pnet_npy){.type = c->type, .dims = h.dims, .count = h.count, .data = data};
     memcpy(a->shape, h.shape, sizeof a->shape);
 out:

@@ -78,25 +78,25 @@ static enum pnet_status parse_shape(struct parser *p, int *dims, int64_t shape[P
     return PNET_OK;
 }
 
-/* '<f4': byte order, kind, bytes. Padding ('|V3') gives *padding, the number of bytes. */
-static bool parse_type(struct pnet_span s, enum pnet_scalar *type, bool *swap, uint64_t *padding)
+/* Parses '<f4': byte order, kind, bytes. `c` gets type, swap and half. Padding ('|V3') gives *padding, the number of bytes. */
+static bool parse_type(struct pnet_span s, struct pnet_column *c, uint64_t *padding)
 {
     static const struct {
         const char *code;
         enum pnet_scalar type;
     } known[] = {{"b1", PNET_U8}, {"i1", PNET_I8}, {"u1", PNET_U8}, {"i2", PNET_I16},
         {"u2", PNET_U16}, {"i4", PNET_I32}, {"u4", PNET_U32}, {"i8", PNET_I64}, {"u8", PNET_U64},
-        {"f4", PNET_F32}, {"f8", PNET_F64}};
+        {"f2", PNET_F32}, {"f4", PNET_F32}, {"f8", PNET_F64}};
     *padding = 0;
-    *swap = false;
-    if (s.at < s.end && strchr("<>|=", *s.at) && *s.at) *swap = *s.at++ == '>';
+    if (s.at < s.end && strchr("<>|=", *s.at) && *s.at) c->swap = *s.at++ == '>';
     if (s.at < s.end && *s.at == 'V') {
         s.at++;
         return pnet_span_count(s, PNET_COLUMNS_MOST, padding) && *padding;
     }
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!pnet_span_is(s, known[i].code)) continue;
-        *type = known[i].type;
+        c->type = known[i].type;
+        c->half = pnet_span_is(s, "f2");
         return true;
     }
     return false;
@@ -105,21 +105,22 @@ static bool parse_type(struct pnet_span s, enum pnet_scalar *type, bool *swap, u
 static enum pnet_status add_columns(
     struct parser *p, struct pnet_span name, struct pnet_span code, int64_t repeat)
 {
-    enum pnet_scalar type = PNET_U8;
-    bool swap;
+    struct pnet_column found = {.type = PNET_U8};
     uint64_t padding;
-    if (!parse_type(code, &type, &swap, &padding) || (padding && !p->h->structured)) {
+    if (!parse_type(code, &found, &padding) || (padding && !p->h->structured)) {
         p->at = code.at;
-        return expected(p, "a type of plain numbers: i1 to i8, u1 to u8, f4, f8 or b1");
+        return expected(p, "a type of plain numbers: i1 to i8, u1 to u8, f2, f4, f8 or b1");
     }
     if (padding && __builtin_mul_overflow(repeat, (int64_t)padding, &repeat))
         return expected(p, "less padding");
     for (int64_t k = 0; k < repeat; k++) {
         struct pnet_column *c;
-        enum pnet_status status = pnet_columns_add(&p->h->columns, name, type, &c, p->path, p->e);
+        enum pnet_status status =
+            pnet_columns_add(&p->h->columns, name, found.type, &c, p->path, p->e);
         if (status != PNET_OK) return status;
         c->number = repeat > 1 ? (int)k : -1;
-        c->swap = swap;
+        c->swap = found.swap;
+        c->half = found.half;
         c->skip = padding > 0;
     }
     return PNET_OK;

@@ -61,7 +61,7 @@ on 4 "$work/bare.off" "$work/none.npy"
 says 'has no red for cloud.rgb'
 head -c 1600 /dev/zero >"$work/scan.bin"
 on 4 "$work/scan.bin" "$work/none.npy" --map rgb=intensity
-says 'needs names for its columns'
+says 'columns names those of this file'
 on 0 "$work/scan.bin" "$work/scan.npy" --columns x,y,z,intensity --map rgb=intensity
 
 # Folders and patterns, with a file in them that is no cloud.

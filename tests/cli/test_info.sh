@@ -27,6 +27,16 @@ run 1 info --json "$work/none.csv" "$cloud"
 says none.csv
 check 'the other file' test "$(wc -l <"$out")" = 1
 
+# The array of an archive that holds the coordinates.
+archive=tests/fuzz/seeds/npy/archive0.npz
+run 0 info $archive
+prints 'coordinates from the array points'
+run 0 info --json $archive --coordinates rgb
+prints '"array":"rgb","coordinates":[{"name":"x","type":"uint8","unit":"m","from":3,"to":6}'
+run 4 info $archive --coordinates normals
+says 'no array "normals"'
+says 'points [2, 3]'
+
 # Names that would colour the terminal, ring, or end the line.
 esc=$(printf '\033')
 {

@@ -261,7 +261,8 @@ static void expect(const struct folder *f, const char *file, const char *field, 
     const char *path = folder_path(f, file);
     int count = named ? 6 : 0;
     CHECK(!pnet_input_map_read("map", map_text, strlen(map_text), &map, &e));
-    enum pnet_status status = pnet_cloud_read_columns(path, columns, count, &c, NULL, &e);
+    enum pnet_status status = pnet_cloud_read_as(
+        path, &(struct pnet_cloud_hints){.columns = columns, .column_count = count}, &c, NULL, &e);
     if (!status) status = pnet_cloud_name_columns(columns, count, &c, path, &e);
     if (!status) status = pnet_sample_make(&input, &map, &c, NULL, 0, path, &s, &e);
     CHECKF(!status && s && s->rows == POINTS, "%s: %s", file, e.message);

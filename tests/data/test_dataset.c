@@ -4,6 +4,7 @@
 #include "runtime/base/glob.h"
 #include "runtime/io/npy.h"
 #include "tests/data/folder.h"
+#include "tests/io/archive.h"
 
 static const char head[] = "pnet_dataset: 1\ntask: segmentation\nclasses: [wall, floor, chair]\n";
 static const char head_class[] = "pnet_dataset: 1\ntask: classification\nclasses: [cup, bowl]\n";
@@ -338,6 +339,46 @@ static void test_globs(const struct folder *f)
     pnet_paths_free(&to);
 }
 
+/* Writes a.npz: labels [2], one [2, 1, 3] of ones, then two [2, 3] of twos and three [2, 3] of threes. */
+static void put_npz(const struct folder *f)
+{
+    static const char *const names[] = {"labels.npy", "many.npy", "two.npy", "three.npy"};
+    static const char *const heads[] = {DICT("'|u1'", "False", "(2,)"),
+        DICT("'<f4'", "False", "(2, 1, 3)"), DICT("'<f4'", "False", "(2, 3)"),
+        DICT("'<f4'", "False", "(2, 3)")};
+    static struct entry m[4];
+    static struct buffer b;
+    for (int i = 0; i < 4; i++) {
+        float v[6];
+        for (int k = 0; k < 6; k++) v[k] = (float)i;
+        m[i].name = names[i];
+        put_npy(&m[i].content, 1, heads[i], i ? (void *)v : "\0\1", i ? sizeof v : 2);
+    }
+    put_archive(&b, m, 4, 0);
+    folder_put(f, "a.npz", b.data, b.size);
+}
+
+/* `coordinates` chooses the array of a cloud; an entry `array` finds the only one of many clouds. */
+static void test_coordinates(const struct folder *f)
+{
+    struct pnet_labelled l;
+    struct pnet_error e;
+    put_npz(f);
+    struct pnet_dataset *d =
+        read_index(f, head, "coordinates: three\nlabel_field: labels\ntrain: [a.npz]\n");
+    CHECKF(!pnet_dataset_load(d, PNET_TRAIN, 0, true, &l, NULL, &e), "%s", e.message);
+    CHECK(l.cloud.rows == 2 && l.cloud.xyz[5] == 3 && l.labels[1] == 1);
+    pnet_labelled_free(&l);
+    pnet_dataset_free(d);
+    expect_load_error(f, "train: [a.npz]\n", "two [2, 3], three [2, 3]");
+    d = read_index(f, head_class, "train: [{array: a.npz, labels: labels}]\n");
+    CHECK(d->counts[PNET_TRAIN] == 2 && d->entries[PNET_TRAIN][1].label == 1);
+    CHECK(!pnet_dataset_load(d, PNET_TRAIN, 1, true, &l, NULL, &e));
+    CHECK(l.cloud.rows == 1 && l.cloud.xyz[0] == 1);
+    pnet_labelled_free(&l);
+    pnet_dataset_free(d);
+}
+
 /* Names of columns fix how wide bare records are. */
 static void test_records(const struct folder *f)
 {
@@ -385,6 +426,7 @@ int main(void)
     test_classification(&f);
     test_labels(&f);
     test_arrays(&f);
+    test_coordinates(&f);
     test_records(&f);
     test_missing_labels(&f);
     test_errors(&f);
