@@ -54,6 +54,8 @@ struct pnet_cloud {
     enum pnet_scalar xyz_type; /* type in the file, with which it is written again */
     /* x and y are degrees of longitude and latitude; the file says so, or their values suggest it */
     bool degrees;
+    /* Integers beyond 2^53 in a text became doubles that are other numbers: their columns have gaps or fractions too. */
+    bool rounded;
     struct pnet_field *fields; /* [field_count], without the values of dropped points */
     int field_count;
     char *
@@ -103,12 +105,12 @@ void pnet_cloud_free_columns(char **columns, int column_count);
 /* Tells whether a name ends as one of the formats that pnet_cloud_write writes. */
 bool pnet_cloud_written_as(const char *path);
 
-/* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (matrix: x y z and the fields), .bin
-   (KITTI: x y z and `intensity`, or 0; .pcd.bin with `ring` after it), .xyz .txt .csv .pts (text, every number in full);
-   "-" is PLY on standard output. Coordinates are doubles where float32 would be off by more than 0.1 mm
-   (runtime/io/column.h). Written to a temporary name in the same folder, synced, renamed: a failure leaves no half-written
-   file. PNET_USAGE: another ending, or a .bin, which has no doubles, where they are needed; PNET_FAILED: the system
-   refused. */
+/* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (a matrix, x y z and the fields, of float32 if
+   that holds every value of the fields, else of float64; records if integers need them), .bin (KITTI: x y z and `intensity`,
+   or 0; .pcd.bin with `ring` after it), .xyz .txt .csv .pts (text, every number in full); "-" is PLY on standard output.
+   Coordinates are doubles where float32 would be off by more than 0.1 mm (runtime/io/column.h). Written to a temporary name in
+   the same folder, synced, renamed: a failure leaves no half-written file. PNET_USAGE: another ending, or a .bin, which has no
+   doubles, where they are needed; PNET_FAILED: the system refused. */
 enum pnet_status pnet_cloud_write(
     const char *path, const struct pnet_cloud *c, struct pnet_error *e);
 

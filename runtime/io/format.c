@@ -144,16 +144,18 @@ void pnet_cloud_doubts(
         snprintf(dropped, sizeof dropped, "dropped %" PRId64 " of %" PRId64 " points: not finite",
             c->file_rows - c->rows, c->file_rows);
     if (!*doubt) doubt_places(c, places); /* else the numbers may be no coordinates at all */
-    const char *parts[] = {dropped, places, degrees, doubt};
+    const char *rounded =
+        c->rounded ? "integers beyond 2^53 are rounded in columns with gaps or fractions" : "";
+    const char *parts[] = {dropped, places, degrees, rounded, doubt};
+    int name_most = *places || c->degrees || c->rounded || *doubt ? 100 : 150;
     warning[0] = '\0';
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         size_t n = strlen(warning);
         if (!*parts[i]) continue;
         if (n)
             snprintf(warning + n, 256 - n, "; %s", parts[i]);
         else
-            snprintf(warning, 256, "%.*s: %s", *places || c->degrees || *doubt ? 100 : 150, path,
-                parts[i]);
+            snprintf(warning, 256, "%.*s: %s", name_most, path, parts[i]);
     }
 }
 

@@ -125,6 +125,7 @@ static enum pnet_status read_off_vertices(
             "%" PRIu64 " vertices cannot be in the %zu bytes that follow", o->vertices,
             (size_t)(o->text.end - o->text.at));
     if (!pnet_matrix_begin(m, width)) return pnet_error_memory(e);
+    for (int k = 0; k < 3; k++) pnet_matrix_make_real(m, k);
     for (uint64_t i = 0; i < o->vertices; i++) {
         double *row = pnet_matrix_row(m, o->vertices - i);
         if (!row) return pnet_error_memory(e);
@@ -174,7 +175,7 @@ static enum pnet_status read_obj_vertex(
 {
     if (!m->width && !pnet_matrix_begin(m, count_words(line) >= 6 ? 6 : 3))
         return pnet_error_memory(e);
-    for (int k = 3; k < m->width; k++) m->real[k] = true; /* colours go from 0 to 1 */
+    for (int k = 0; k < m->width; k++) pnet_matrix_make_real(m, k); /* colours go from 0 to 1 */
     double *row = pnet_matrix_row(m, (uint64_t)(t->end - t->at) / (pnet_span_size(line) + 1));
     return row ? parse_numbers(t, m, line, row, e) : pnet_error_memory(e);
 }

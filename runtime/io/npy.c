@@ -132,25 +132,6 @@ void pnet_npy_free(struct pnet_npy *a)
     *a = (struct pnet_npy){.count = 0};
 }
 
-/* The header is padded to a multiple of 64 bytes, so that mapped data is aligned. */
-static void write_header(FILE *f, enum pnet_scalar type, int dims, const int64_t *shape)
-{
-    static const char *const codes[] = {
-        "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"};
-    char text[512];
-    int n = snprintf(
-        text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (", codes[type]);
-    for (int i = 0; i < dims; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%" PRId64, i ? ", " : "", shape[i]);
-    n += snprintf(text + n, sizeof text - (size_t)n, dims == 1 ? ",), }" : "), }");
-    while ((10 + n + 1) % 64) text[n++] = ' ';
-    text[n++] = '\n';
-    const uint8_t head[10] = {
-        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(n & 255), (uint8_t)(n >> 8)};
-    fwrite(head, 1, sizeof head, f);
-    fwrite(text, 1, (size_t)n, f);
-}
-
 enum pnet_status pnet_npy_write(const char *path, enum pnet_scalar type, int dims,
     const int64_t *shape, const void *data, struct pnet_error *e)
 {
@@ -161,23 +142,9 @@ enum pnet_status pnet_npy_write(const char *path, enum pnet_scalar type, int dim
     for (int i = 0; i < dims; i++) count *= (size_t)shape[i];
     enum pnet_status status = pnet_output_open(path, &o, e);
     if (status != PNET_OK) return status;
-    write_header(o.file, type, dims, shape);
+    char code[8];
+    snprintf(code, sizeof code, "'%s'", pnet_npy_code(type));
+    pnet_npy_header_write(o.file, code, dims, shape);
     fwrite(data, pnet_scalar_size(type), count, o.file);
     return pnet_output_commit(&o, e);
-}
-
-enum pnet_status pnet_npy_cloud_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
-{
-    (void)path;
-    const int64_t shape[2] = {c->rows, 3 + (int64_t)c->field_count};
-    enum pnet_scalar *types = malloc((size_t)c->field_count * sizeof *types + 1);
-    if (!types) return pnet_error_memory(e);
-    bool single = pnet_cloud_single_loss(c) <= PNET_SINGLE_LOSS_M;
-    enum pnet_scalar type = single ? PNET_F32 : PNET_F64; /* of the whole matrix */
-    for (int i = 0; i < c->field_count; i++) types[i] = type;
-    write_header(f, type, 2, shape);
-    enum pnet_status status = pnet_cloud_records(c, type, types, f, e);
-    free(types);
-    return status;
 }

@@ -245,3 +245,32 @@ enum pnet_status pnet_npy_header_read(
             h->item);
     return PNET_OK;
 }
+
+const char *pnet_npy_code(enum pnet_scalar type)
+{
+    static const char *const codes[] = {
+        "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"};
+    return codes[type];
+}
+
+/* Version 3 has UTF-8 in the header, and 32 bits for its length, which version 1 has not. */
+void pnet_npy_header_write(FILE *f, const char *descr, int dims, const int64_t *shape)
+{
+    static const char order[] = "{'descr': %s, 'fortran_order': False, 'shape': (";
+    char tail[PNET_NPY_DIMS * 24 + 16];
+    int n = 0;
+    for (int i = 0; i < dims; i++)
+        n += snprintf(tail + n, sizeof tail - (size_t)n, "%s%" PRId64, i ? ", " : "", shape[i]);
+    snprintf(tail + n, sizeof tail - (size_t)n, dims == 1 ? ",), }" : "), }");
+    bool plain = true;
+    for (const char *c = descr; *c; c++) plain &= (unsigned char)*c < 128;
+    size_t text = sizeof order - 1 - 2 + strlen(descr) + strlen(tail) + 1;
+    bool wide = !plain || text > 60000;
+    size_t head = wide ? 12 : 10, fill = (64 - (head + text) % 64) % 64, length = text + fill;
+    fwrite("\x93NUMPY", 1, 6, f);
+    fputc(wide ? 3 : 1, f);
+    fputc(0, f);
+    for (size_t k = 0; k < head - 8; k++) fputc((int)(length >> 8 * k & 255), f);
+    fprintf(f, order, descr);
+    fprintf(f, "%s%*s\n", tail, (int)fill, "");
+}

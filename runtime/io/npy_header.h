@@ -21,4 +21,10 @@ struct pnet_npy_header {
 enum pnet_status pnet_npy_header_read(
     const struct pnet_bytes *b, const char *path, struct pnet_npy_header *h, struct pnet_error *e);
 
+/* Returns the type as NPY writes it: "<f4". */
+const char *pnet_npy_code(enum pnet_scalar type);
+/* Writes a header, padded so that mapped data is aligned. `descr` is the type as Python writes it: '<f4' with its quotes, or a
+   list of fields. The owner of the stream handles its errors. */
+void pnet_npy_header_write(FILE *f, const char *descr, int dims, const int64_t *shape);
+
 #endif

@@ -61,6 +61,22 @@ bool pnet_span_count(struct pnet_span s, uint64_t most, uint64_t *value)
     return true;
 }
 
+bool pnet_span_integer(struct pnet_span s, bool *minus, uint64_t *magnitude)
+{
+    uint64_t n = 0;
+    *minus = false;
+    if (s.at < s.end && (*s.at == '-' || *s.at == '+')) *minus = *s.at++ == '-';
+    if (s.at == s.end) return false;
+    for (const char *p = s.at; p < s.end; p++) {
+        if (*p < '0' || *p > '9') return false;
+        if (__builtin_mul_overflow(n, 10, &n) ||
+            __builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
+            return false;
+    }
+    *magnitude = n;
+    return true;
+}
+
 struct pnet_quote pnet_span_quote(struct pnet_span s)
 {
     enum { MOST = 40 };
@@ -237,14 +253,6 @@ const char *pnet_number_parse(const char *p, const char *end, double *value)
     return slow_number(start, p, false, value) ? p : NULL;
 }
 
-/* Sign and digits alone, without loss; false: not of that form, or beyond 64 bits. */
-static bool parse_integer(struct pnet_span word, bool *minus, uint64_t *magnitude)
-{
-    *minus = false;
-    if (word.at < word.end && (*word.at == '-' || *word.at == '+')) *minus = *word.at++ == '-';
-    return pnet_span_count(word, UINT64_MAX, magnitude);
-}
-
 static bool store_integer(bool minus, uint64_t magnitude, enum pnet_scalar type, void *to)
 {
     size_t size = pnet_scalar_size(type);
@@ -265,7 +273,7 @@ bool pnet_value_parse(struct pnet_span word, enum pnet_scalar type, void *to)
     bool minus, real = type == PNET_F32 || type == PNET_F64;
     uint64_t magnitude;
     double value;
-    if (!real && parse_integer(word, &minus, &magnitude))
+    if (!real && pnet_span_integer(word, &minus, &magnitude))
         return store_integer(minus, magnitude, type, to);
     if (pnet_number_parse(word.at, word.end, &value) != word.end) return false;
     if (type == PNET_F64) {

@@ -32,6 +32,9 @@ bool pnet_span_word(struct pnet_span *s, struct pnet_span *word);
 /* Parses all of the span as a number of at most `most`. Returns false if it is not one. */
 bool pnet_span_count(struct pnet_span s, uint64_t most, uint64_t *value);
 
+/* Parses all of the span as an integer: digits, with a sign or without. Returns false if it is none, or beyond 64 bits. */
+bool pnet_span_integer(struct pnet_span s, bool *minus, uint64_t *magnitude);
+
 /* A span for a message: control bytes replaced, cut at 40. */
 struct pnet_quote {
     char text[44];
