@@ -15,6 +15,15 @@ bool pnet_is_pattern(const char *text)
     return text[strcspn(text, "*?[")] != 0;
 }
 
+bool pnet_is_pattern_in(const char *folder, const char *name)
+{
+    if (!pnet_is_pattern(name)) return false;
+    char *path = pnet_path_join(folder, name);
+    bool there = path && access(path, F_OK) == 0;
+    free(path);
+    return !there; /* without memory for the path too: pnet_glob finds such a file as well */
+}
+
 char *pnet_path_join(const char *folder, const char *path)
 {
     if (path[0] == '/' || !folder[0]) return strdup(path);
@@ -102,7 +111,7 @@ static enum pnet_status step(
     int64_t room = 0;
     enum pnet_status status = PNET_OK;
     for (int64_t i = 0; i < from->count && !status; i++) {
-        if (pnet_is_pattern(component)) {
+        if (pnet_is_pattern_in(from->items[i], component)) {
             status = list(from->items[i], component, after, &found, e);
         } else {
             char *path;
@@ -207,16 +216,20 @@ static int count_stars(const char *text)
     return n;
 }
 
+static enum pnet_status not_paired(const char *pattern, const char *pair, struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "`%s` and `%s` cannot be paired: both need the same number of *, at most %d, and no other "
+        "wildcard",
+        pattern, pair, MOST_STARS);
+}
+
 enum pnet_status pnet_glob_pair(const char *folder, const char *pattern, const char *pair,
     const struct pnet_paths *from, struct pnet_paths *to, struct pnet_error *e)
 {
     *to = (struct pnet_paths){.count = 0};
-    if (count_stars(pattern) != count_stars(pair) || count_stars(pair) > MOST_STARS ||
-        strpbrk(pattern, "?[\\") || strpbrk(pair, "?[\\"))
-        return pnet_error_set(e, PNET_BAD_DATA,
-            "`%s` and `%s` cannot be paired: both need the same number of *, at most %d, and no "
-            "other wildcard",
-            pattern, pair, MOST_STARS);
+    if (count_stars(pattern) != count_stars(pair) || count_stars(pair) > MOST_STARS)
+        return not_paired(pattern, pair, e);
     size_t skip = pattern[0] == '/' || !folder[0] ? 0 : strlen(folder);
     if (skip && folder[skip - 1] != '/') skip++;
     to->items = calloc((size_t)from->count + 1, sizeof *to->items);
@@ -227,8 +240,10 @@ enum pnet_status pnet_glob_pair(const char *folder, const char *pattern, const c
         enum pnet_status status = PNET_OK;
         char *name = NULL, *path = NULL;
         if (!match(pattern, from->items[i] + skip, stars, &steps))
-            status = pnet_error_set(
-                e, PNET_BAD_DATA, "%s: does not match `%s`", from->items[i], pattern);
+            status = strpbrk(pattern, "?[\\")
+                         ? not_paired(pattern, pair, e)
+                         : pnet_error_set(e, PNET_BAD_DATA, "%s: does not match `%s`",
+                               from->items[i], pattern);
         else if (!(name = fill(pair, stars)) || !(path = pnet_path_join(folder, name)))
             status = pnet_error_memory(e);
         free(name);

@@ -89,5 +89,5 @@ void pnet_index_completion(struct pnet_index *r, const struct pnet_yaml_node *n,
     pnet_partial_parse_files(r->y, n, p);
     const char *full = pnet_index_need(r, n, "full", "partial");
     if (full && pnet_yaml_ok(r->y))
-        (pnet_is_pattern(name) ? read_many_pairs : read_one_pair)(&l, name, full);
+        (pnet_is_pattern_in(r->folder, name) ? read_many_pairs : read_one_pair)(&l, name, full);
 }

@@ -249,7 +249,7 @@ static void read_clouds(struct pnet_index *r, const struct pnet_yaml_node *n, en
     struct pnet_paths clouds = {.count = 0}, pairs = {.count = 0};
     struct pnet_index_share share = pnet_index_share(r, n);
     enum pnet_status status = PNET_OK;
-    if (!pnet_is_pattern(cloud)) {
+    if (!pnet_is_pattern_in(r->folder, cloud)) {
         char *path = pnet_path_join(r->folder, cloud);
         char *second = labels ? pnet_path_join(r->folder, labels) : NULL;
         if (!path || (labels && !second))

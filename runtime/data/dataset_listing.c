@@ -63,7 +63,7 @@ void pnet_listing_views(struct pnet_listing *l, const char *name, int64_t count)
     struct pnet_index *r = l->r;
     struct pnet_paths files;
     struct pnet_error e;
-    if (!pnet_is_pattern(name)) {
+    if (!pnet_is_pattern_in(r->folder, name)) {
         char *path = pnet_index_find_file(r, l->n, name);
         if (path) add_views(l, path, count);
         free(path);

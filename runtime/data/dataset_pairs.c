@@ -372,7 +372,8 @@ void pnet_index_pairs(struct pnet_index *r, const struct pnet_yaml_node *n, enum
         const char *target = pnet_index_need(r, n, "target", "source");
         if (!pose) pnet_yaml_fail(r->y, n, "`source` needs `pose`");
         if (!target || !pose) return;
-        (pnet_is_pattern(name) ? read_many_pairs : read_one_pair)(&l, name, target, pose);
+        (pnet_is_pattern_in(r->folder, name) ? read_many_pairs : read_one_pair)(
+            &l, name, target, pose);
     } else if (kind == 1) {
         const char *clouds = pnet_index_need(r, n, "clouds", "log");
         if (clouds) read_log(&l, name, clouds);

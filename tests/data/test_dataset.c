@@ -339,6 +339,47 @@ static void test_globs(const struct folder *f)
     pnet_paths_free(&to);
 }
 
+/* Lists one entry, and checks the cloud and the labels (or NULL) of number `i`, which the names end in. */
+static void expect_entry(const struct folder *f, const char *entry, int count, int i,
+    const char *cloud, const char *labels)
+{
+    char text[400];
+    snprintf(text, sizeof text, "train:\n  - %s\n", entry);
+    struct pnet_dataset *d = read_index(f, head, text);
+    CHECKF(d->counts[PNET_TRAIN] == count, "%s: %d clouds", entry, (int)d->counts[PNET_TRAIN]);
+    if (d->counts[PNET_TRAIN] > i) {
+        check_ends(d->entries[PNET_TRAIN][i].cloud, cloud);
+        if (labels) check_ends(d->entries[PNET_TRAIN][i].labels, labels);
+    }
+    pnet_dataset_free(d);
+}
+
+/* A path that exists as it is written is that file, whatever wildcards it has. */
+static void test_literal_names(const struct folder *f)
+{
+    static const char *const names[] = {"q/scan [1].txt", "q/scan 1.txt", "q/lab [1].txt",
+        "q/a?b.txt", "q/aXb.txt", "q/s*.txt", "q/s1.txt", "q/b\\c.txt", "r [2]/x1.txt",
+        "r [2]/x2.txt", "r [2]/l1.txt", "r [2]/l2.txt"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) folder_print(f, names[i], "0 0 0\n");
+    expect_entry(f, "'q/scan [1].txt'", 1, 0, "/q/scan [1].txt", NULL);
+    expect_entry(f, "'q/scan [12].txt'", 1, 0, "/q/scan 1.txt", NULL);
+    expect_entry(f, "'q/scan \\[1\\].txt'", 1, 0, "/q/scan [1].txt", NULL);
+    expect_entry(f, "q/a?b.txt", 1, 0, "/q/a?b.txt", NULL);
+    expect_entry(f, "q/?Xb.txt", 1, 0, "/q/aXb.txt", NULL);
+    expect_entry(f, "q/s*.txt", 1, 0, "/q/s*.txt", NULL);
+    expect_entry(f, "q/s?.txt", 2, 1, "/q/s1.txt", NULL);
+    expect_entry(f, "q/b\\c.txt", 1, 0, "/q/b\\c.txt", NULL);
+    expect_entry(f, "'r [2]/x*.txt'", 2, 1, "/r [2]/x2.txt", NULL);
+    expect_entry(f, "{cloud: 'q/scan [1].txt', labels: 'q/lab [1].txt'}", 1, 0, "/q/scan [1].txt",
+        "/q/lab [1].txt");
+    expect_entry(f, "{cloud: 'r [2]/x*.txt', labels: 'r [2]/l*.txt'}", 2, 1, "/r [2]/x2.txt",
+        "/r [2]/l2.txt");
+    expect_bad(f, head, "train: [{cloud: 'q/s?.txt', labels: 'q/l?.txt'}]\n",
+        "4: `q/s?.txt` and `q/l?.txt` cannot be paired: both need the same number of *, at most "
+        "16, "
+        "and no other wildcard");
+}
+
 /* Writes a.npz: labels [2], one [2, 1, 3] of ones, then two [2, 3] of twos and three [2, 3] of threes. */
 static void put_npz(const struct folder *f)
 {
@@ -426,6 +467,7 @@ int main(void)
     test_classification(&f);
     test_labels(&f);
     test_arrays(&f);
+    test_literal_names(&f);
     test_coordinates(&f);
     test_records(&f);
     test_missing_labels(&f);
