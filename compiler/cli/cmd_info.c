@@ -77,6 +77,8 @@ static void print_cloud(const char *path, const struct pnet_cloud *c, const char
         printf("  coordinates from the array%s %s\n", apart ? "s" : "",
             pnet_printable(c->array, text, sizeof text));
     }
+    if (c->faces)
+        printf("  %lld faces are left out: a cloud is the vertices\n", (long long)c->faces);
     if (*warning) printf("  %s\n", warning);
     for (int k = 0; k < 3 && c->rows; k++) {
         struct span s = span_of_axis(c, k);
@@ -127,6 +129,7 @@ static void put_cloud(struct pnet_json *j, const char *path, const struct pnet_c
     pnet_json_int(j, "file_points", c->file_rows);
     if (*warning) pnet_json_string(j, "warning", warning);
     if (c->array) pnet_json_string(j, "array", c->array);
+    if (c->faces) pnet_json_int(j, "faces", c->faces);
     pnet_json_begin(j, "coordinates", '[');
     for (int k = 0; k < 3; k++)
         put_column(

@@ -58,8 +58,9 @@ struct pnet_cloud {
     bool rounded;
     struct pnet_field *fields; /* [field_count], without the values of dropped points */
     int field_count;
-    char *
-        array; /* of an NPZ: which array holds the coordinates, or "x, y, z"; NULL: another format */
+    int64_t faces; /* of a mesh; a cloud is its vertices, and leaves the faces out */
+    /* Of an NPZ: which array holds the coordinates, or "x, y, z"; NULL: another format. */
+    char *array;
 };
 
 /* What is known of a file that it does not say itself. Zeroed: nothing. */

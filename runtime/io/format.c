@@ -1,4 +1,5 @@
 #include "runtime/io/column.h"
+#include "runtime/io/foreign.h"
 #include "runtime/io/format.h"
 #include "runtime/io/text.h"
 #include "runtime/base/number.h"
@@ -78,6 +79,7 @@ static const struct format *recognise(const struct pnet_bytes *b, const char *pa
     const struct format *text = &formats[FORMATS - 1];
     for (int i = 0; i < FORMATS; i++)
         if (formats[i].probe && &formats[i] != text && formats[i].probe(b)) return &formats[i];
+    if (pnet_foreign(b, path)) return NULL;
     for (int i = 0; i < FORMATS; i++)
         if (has_ending(&formats[i], path)) return &formats[i];
     return text->probe(b) ? text : NULL;
@@ -86,9 +88,8 @@ static const struct format *recognise(const struct pnet_bytes *b, const char *pa
 static enum pnet_status unknown_format(
     const struct pnet_bytes *b, const char *path, struct pnet_error *e)
 {
-    if (b->size >= 8 && memcmp(b->data, "\x89HDF\r\n\x1a\n", 8) == 0)
-        return pnet_error_set(e, PNET_BAD_DATA,
-            "%.500s: an HDF5 file, expected a point cloud; save its arrays as .npy or .npz", path);
+    const char *foreign = pnet_foreign(b, path);
+    if (foreign) return pnet_error_set(e, PNET_BAD_DATA, "%.500s: %s", path, foreign);
     return pnet_error_set(e, PNET_BAD_DATA,
         "%.500s: byte 0: expected a point cloud: PLY, PCD, LAS, NPY, NPZ, OFF, OBJ, KITTI .bin or "
         "text",

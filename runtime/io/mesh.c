@@ -1,6 +1,7 @@
 /* Polygon meshes, OFF (Geomview's object file format) and OBJ (Wavefront): their vertices as a cloud, or the whole mesh as
    triangles. */
 #include "runtime/io/mesh.h"
+#include "runtime/io/foreign.h"
 #include "runtime/io/format.h"
 #include "runtime/io/matrix.h"
 #include "runtime/io/text.h"
@@ -157,6 +158,7 @@ enum pnet_status pnet_off_read(
     for (int i = 0; i < 3 && o.colours; i++) names[width++] = pnet_span_of(colour[i]);
     status = read_off_vertices(&o, width, false, &m, e);
     if (status == PNET_OK) status = pnet_matrix_cloud(&m, names, axis, path, c, e);
+    if (status == PNET_OK) c->faces = (int64_t)o.faces;
     pnet_matrix_free(&m);
     return status;
 }
@@ -190,15 +192,18 @@ enum pnet_status pnet_obj_read(
     struct pnet_text t;
     struct pnet_matrix m = {.width = 0};
     struct pnet_span line, word;
+    int64_t faces = 0;
     enum pnet_status status = PNET_OK;
     pnet_text_begin(&t, b, path);
     while (status == PNET_OK && next_line(&t, &line)) {
         pnet_span_word(&line, &word);
         if (pnet_span_is(word, "v")) status = read_obj_vertex(&t, line, &m, e);
+        faces += pnet_span_is(word, "f");
     }
     if (status == PNET_OK && !m.width)
         status = pnet_text_error(&t, e, "the file ends, expected vertices: v x y z");
     if (status == PNET_OK) status = pnet_matrix_cloud(&m, names, axis, path, c, e);
+    if (status == PNET_OK) c->faces = faces;
     pnet_matrix_free(&m);
     return status;
 }
@@ -351,6 +356,11 @@ enum pnet_status pnet_mesh_parse(
     struct pnet_matrix corners = {.width = 0};
     enum pnet_status status;
     *m = (struct pnet_mesh){.corner_count = 0};
+    const char *other = pnet_ply_probe(b) ? "a PLY file, and meshes are read from OFF and OBJ; "
+                                            "convert it: python3 -c \"import trimesh; "
+                                            "trimesh.load('IN.ply').export('OUT.off')\""
+                                          : pnet_foreign(b, path);
+    if (other) return pnet_error_set(e, PNET_BAD_DATA, "%.500s: %s", path, other);
     if (pnet_off_probe(b) || pnet_path_ends(path, ".off"))
         status = read_off_mesh(b, path, &corners, m, e);
     else if (pnet_path_ends(path, ".obj"))

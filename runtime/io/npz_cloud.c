@@ -1,5 +1,6 @@
 /* Clouds in NPZ archives: one array, or three, hold the coordinates; the other arrays with a row for each point are fields.
    Names decide which array holds the coordinates. */
+#include "runtime/io/foreign.h"
 #include "runtime/io/format.h"
 #include "runtime/io/npy.h"
 #include "runtime/io/npy_cloud.h"
@@ -39,10 +40,15 @@ bool pnet_npz_probe(const struct pnet_bytes *b)
     return b->size >= 4 && (memcmp(b->data, "PK\3\4", 4) == 0 || memcmp(b->data, "PK\5\6", 4) == 0);
 }
 
+static bool ends_in(struct pnet_span name, const char *ending)
+{
+    size_t n = strlen(ending);
+    return pnet_span_size(name) >= n && memcmp(name.end - n, ending, n) == 0;
+}
+
 static struct pnet_span without_ending(struct pnet_span name)
 {
-    bool npy = pnet_span_size(name) >= 4 && memcmp(name.end - 4, ".npy", 4) == 0;
-    return (struct pnet_span){name.at, name.end - (npy ? 4 : 0)};
+    return (struct pnet_span){name.at, name.end - (ends_in(name, ".npy") ? 4 : 0)};
 }
 
 static enum pnet_status read_members(
@@ -60,6 +66,8 @@ static enum pnet_status read_members(
         /* Members that share bytes would let a small file ask for any amount of memory. */
         if (__builtin_add_overflow(packed, z.packed, &packed) || packed > b->size)
             return pnet_byte_error(path, z.header, e, "the members of the archive overlap");
+        if (ends_in(z.name, "/data.pkl"))
+            return pnet_error_set(e, PNET_BAD_DATA, "%.500s: %s", path, pnet_foreign_torch);
         struct member *m = &a->members[a->count];
         *m = (struct member){.name = without_ending(z.name)};
         status = pnet_zip_member(&z, &m->bytes, e);
@@ -191,6 +199,8 @@ static void append_member(char list[LIST_SIZE], const struct member *m)
 
 static const char how[] = "--coordinates NAME chooses one, in a data set `coordinates: NAME`";
 
+static const char many_clouds[] = "; for many clouds a data set has the entry `array`";
+
 static enum pnet_status several(const struct candidates *c, const char *path, struct pnet_error *e)
 {
     char list[LIST_SIZE] = "";
@@ -205,16 +215,23 @@ static enum pnet_status several(const struct candidates *c, const char *path, st
 static enum pnet_status none(const struct archive *a, const char *path, struct pnet_error *e)
 {
     char list[LIST_SIZE] = "";
-    bool choice = false;
+    bool choice = false, arrays = false, many = false;
+    for (int i = 0; i < a->count; i++) {
+        arrays |= a->members[i].numbers;
+        many |= a->members[i].numbers && a->members[i].h.dims >= 3;
+    }
+    if (a->count && !arrays)
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%.500s: a ZIP archive without arrays of numbers; unpack it first: unzip IN.zip", path);
     for (int i = 0; i < a->count; i++) {
         choice |= holds_points(&a->members[i]);
         if (i < LISTED_MOST) append_member(list, &a->members[i]);
     }
     return pnet_error_set(e, PNET_BAD_DATA,
         "%.400s: expected an array [points, 3 or more] called xyz, points or the like, or arrays "
-        "x, y and z; found %s%s%s%s",
+        "x, y and z; found %s%s%s%s%s",
         path, *list ? list : "none", a->count > LISTED_MOST ? " ..." : "", choice ? "; " : "",
-        choice ? how : "");
+        choice ? how : "", many ? many_clouds : "");
 }
 
 /* An array that has a name of coordinates but cannot hold them is an error: another array is not what was meant. Plain arrays
@@ -238,8 +255,7 @@ static enum pnet_status check_names(const struct archive *a, const char *path, s
             return pnet_error_set(e, PNET_BAD_DATA,
                 "%.400s: found the array %s, expected [points, 3 or more] or records with x, y and "
                 "z; %s%s",
-                path, list, how,
-                m->h.dims == 3 ? "; for many clouds a data set has the entry `array`" : "");
+                path, list, how, m->h.dims >= 3 ? many_clouds : "");
     }
     return PNET_OK;
 }

@@ -309,7 +309,11 @@ enum pnet_status pnet_ply_read(
     for (int i = 0; i < vertex && status == PNET_OK; i++)
         status = pass_element(&p, &p.elements[i], e);
     if (status == PNET_OK) status = read_vertices(&p, &p.elements[vertex], c, e);
-    for (int i = 0; i < p.element_count; i++) pnet_columns_free(&p.elements[i].columns);
+    for (int i = 0; i < p.element_count; i++) {
+        if (status == PNET_OK && pnet_span_is(p.elements[i].name, "face"))
+            c->faces = (int64_t)p.elements[i].rows;
+        pnet_columns_free(&p.elements[i].columns);
+    }
     return status;
 }
 
