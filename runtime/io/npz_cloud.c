@@ -281,17 +281,25 @@ static enum pnet_status take_choice(const struct archive *a, const char *choice,
         "%.400s: no array \"%.80s\" [points, 3 or more]; it has %s", path, choice, list);
 }
 
+/* Finds what holds the coordinates among `c`, which it fills; *chosen is NULL on failure. */
 static enum pnet_status choose(const struct archive *a, const char *choice, struct candidates *c,
-    const char *path, struct pnet_error *e)
+    const struct candidate **chosen, const char *path, struct pnet_error *e)
 {
-    if (choice) return take_choice(a, choice, c, path, e);
-    find_candidates(a, c);
-    drop_single_rows(c);
-    bool named =
-        c->count && (c->items[0].parts[1] || pnet_names_coordinates(c->items[0].parts[0]->name));
-    enum pnet_status status = named ? PNET_OK : check_names(a, path, e);
-    if (status != PNET_OK || c->count == 1) return status;
-    return c->count ? several(c, path, e) : none(a, path, e);
+    enum pnet_status status = PNET_OK;
+    *chosen = NULL;
+    if (choice) {
+        status = take_choice(a, choice, c, path, e);
+    } else {
+        find_candidates(a, c);
+        drop_single_rows(c);
+        bool named = c->count &&
+                     (c->items[0].parts[1] || pnet_names_coordinates(c->items[0].parts[0]->name));
+        if (!named) status = check_names(a, path, e);
+        if (status == PNET_OK && c->count > 1) status = several(c, path, e);
+        if (status == PNET_OK && !c->count) status = none(a, path, e);
+    }
+    if (status == PNET_OK && c->count) *chosen = &c->items[0];
+    return status;
 }
 
 /* Adds the columns of the coordinates. */
@@ -355,8 +363,9 @@ enum pnet_status pnet_npz_cloud_read_as(const struct pnet_bytes *b, const char *
     struct archive *a = calloc(1, sizeof *a);
     struct candidates *found = calloc(1, sizeof *found);
     enum pnet_status status = a && found ? read_members(a, b, path, e) : pnet_error_memory(e);
-    if (status == PNET_OK) status = choose(a, hints->coordinates, found, path, e);
-    if (status == PNET_OK) status = join(a, &found->items[0], hints->coordinates, path, c, e);
+    const struct candidate *from = NULL;
+    if (status == PNET_OK) status = choose(a, hints->coordinates, found, &from, path, e);
+    if (from) status = join(a, from, hints->coordinates, path, c, e);
     for (int i = 0; a && i < a->count; i++) {
         pnet_columns_free(&a->members[i].h.columns);
         pnet_bytes_free(&a->members[i].bytes);

@@ -64,6 +64,15 @@ on 4 "$work/scan.bin" "$work/none.npy" --map rgb=intensity
 says 'columns names those of this file'
 on 0 "$work/scan.bin" "$work/scan.npy" --columns x,y,z,intensity --map rgb=intensity
 
+# Records of four columns, read with the seven names that the weights have: other points come out, and that is said.
+printf '1 0 0 0 0 1 0 0 0 0 1 0\n' >"$work/identity.txt"
+run 0 register "$whole" "$whole" --from "$work/identity.txt" -o "$work/four.bin"
+head -c $((7 * 4 * 4 * 40)) "$work/four.bin" >"$work/some.bin"
+on 0 "$work/some.bin" "$work/some.npy"
+says 'some.bin: looks like 4 numbers a point, but 7 columns are named: --columns names its own'
+on 0 "$work/some.bin" "$work/some.npy" --columns x,y,z,intensity --map rgb=intensity
+check 'a word too many' test "$(grep -c 'looks like' "$err")" = 0
+
 # Folders and patterns, with a file in them that is no cloud.
 cp "$work/named.ply" "$work/text.yaml" "$work/rooms/train"
 run 0 infer $model --weights "$work/run" --input "$work/rooms/val" -o "$work/val" -q
