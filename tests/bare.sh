@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo 'bare.sh: debootstrap needs root' >&2; exit 1; }
 sh setup.sh --packages debootstrap git
-. tests/bare_root.sh
+. tests/packages/system.sh
 [ $# != 0 ] || set -- sh tests/run.sh
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT

@@ -6,7 +6,7 @@ root=$1
 packages=$2
 here=$(dirname "$0")
 fail() { echo "root.sh: $*" >&2; exit 1; }
-. "$here/../bare_root.sh"
+. "$here/system.sh"
 root_make "$root"
 inside() { root_run "$root" "$@"; }
 # what the test itself needs, and what the packages depend on, comes first
