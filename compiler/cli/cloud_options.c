@@ -184,10 +184,23 @@ enum pnet_status pnet_cli_map_clouds(struct pnet_input_map *map, const struct ma
     return st;
 }
 
+static enum pnet_status parse_unit(
+    const char *text, struct pnet_unit_choice *unit, struct pnet_error *e)
+{
+    return pnet_unit_parse(text, unit) ? PNET_OK
+                                       : pnet_error_set(e, PNET_USAGE,
+                                             "--unit %.60s: expected file, m, km, cm, mm, in, ft, "
+                                             "us-ft or yd; or two of them "
+                                             "for x and y, and for z: m,ft",
+                                             text);
+}
+
 enum pnet_status pnet_cli_parse_hints(struct hint_options *o, struct pnet_error *e)
 {
-    return o->columns ? pnet_cloud_parse_columns(o->columns, &o->names, &o->name_count, e)
-                      : PNET_OK;
+    enum pnet_status st = PNET_OK;
+    if (o->unit) st = parse_unit(o->unit, &o->choice, e);
+    if (!st && o->columns) st = pnet_cloud_parse_columns(o->columns, &o->names, &o->name_count, e);
+    return st;
 }
 
 void pnet_cli_free_hints(struct hint_options *o)
@@ -203,7 +216,8 @@ struct pnet_cloud_hints pnet_cli_hints(
     bool mapped = !o->names && map;
     return (struct pnet_cloud_hints){.columns = mapped ? map->columns : o->names,
         .column_count = mapped ? map->column_count : o->name_count,
-        .coordinates = o->coordinates};
+        .coordinates = o->coordinates,
+        .unit = o->unit || !map ? o->choice : map->unit};
 }
 
 enum pnet_status pnet_cli_read_cloud(const struct hint_options *o, const struct pnet_input_map *map,

@@ -1,5 +1,5 @@
 /* Options for the clouds of a command, and for the columns that feed the model: --input, --map, --config, --columns,
-   --coordinates. */
+   --coordinates, --unit. */
 #ifndef PNET_COMPILER_CLI_CLOUD_OPTIONS_H
 #define PNET_COMPILER_CLI_CLOUD_OPTIONS_H
 
@@ -7,6 +7,7 @@
 #include "runtime/base/glob.h"
 #include "runtime/data/input_map.h"
 #include "runtime/io/cloud.h"
+#include "runtime/io/unit.h"
 
 struct map_options {
     const char *config;    /* a run config, or NULL */
@@ -26,19 +27,22 @@ enum pnet_status pnet_cli_map_clouds(struct pnet_input_map *map, const struct ma
 
 /* What the command line says about files of clouds that they do not say themselves. */
 struct hint_options {
-    const char *columns, *coordinates; /* as given, or NULL */
-    char **names;                      /* those of `columns`, or NULL */
+    const char *columns, *coordinates, *unit; /* as given, or NULL */
+    char **names;                             /* those of `columns`, or NULL */
     int name_count;
+    struct pnet_unit_choice choice; /* that of `unit` */
 };
 #define CLOUD_HINT_OPTIONS(o)                                                                      \
     {"columns", 0, OPT_TEXT, &(o)->columns, "NAMES",                                               \
         "for columns without names, such as x,y,z,intensity; for .bin, of its records"},           \
+        {"coordinates", 0, OPT_TEXT, &(o)->coordinates, "NAME",                                    \
+            "the array of an .npz that holds the coordinates"},                                    \
     {                                                                                              \
-        "coordinates", 0, OPT_TEXT, &(o)->coordinates, "NAME",                                     \
-            "the array of an .npz that holds the coordinates"                                      \
+        "unit", 0, OPT_TEXT, &(o)->unit, "UNIT",                                                   \
+            "of the clouds' numbers: file (what each file states), m, ft, us-ft, cm, mm ..."       \
     }
 
-/* Splits the names of columns. PNET_USAGE: pnet_cloud_parse_columns. The caller frees `o` with pnet_cli_free_hints. */
+/* Parses the unit, and splits the names of columns. PNET_USAGE: pnet_cloud_parse_columns; no unit of that name. The caller frees `o` with pnet_cli_free_hints. */
 enum pnet_status pnet_cli_parse_hints(struct hint_options *o, struct pnet_error *e);
 void pnet_cli_free_hints(struct hint_options *o);
 /* Reads a cloud, names its columns, and prints the warning about it, if there is one. The names are those of the command line,

@@ -290,6 +290,13 @@ static void print_origin(const struct pnet_dataset *d)
     if (d->origin.named) printf("  origin %s\n", pnet_origin_text(&d->origin, text));
 }
 
+static void print_unit(const struct pnet_dataset *d)
+{
+    char unit[32];
+    pnet_unit_print(&d->unit, unit);
+    if (*unit) printf("  unit   %s\n", unit);
+}
+
 static enum pnet_status describe_dataset(const char *path, double radius_m, struct pnet_error *e)
 {
     struct pnet_dataset *d;
@@ -299,10 +306,12 @@ static enum pnet_status describe_dataset(const char *path, double radius_m, stru
         printf("%s: %s, ", d->path, pnet_task_name(d->task));
         if (d->class_count) printf("%d classes, ", d->class_count);
         printf("%s within %g m\n", d->task == PNET_COMPLETION ? "near means" : "overlap", radius_m);
+        print_unit(d);
         print_origin(d);
         st = describe_pairs(d, radius_m, e);
     } else {
         printf("%s: %s, %d classes\n", d->path, pnet_task_name(d->task), d->class_count);
+        print_unit(d);
         print_origin(d);
         st = describe_classes(d, e);
     }

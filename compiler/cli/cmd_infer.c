@@ -122,13 +122,15 @@ static enum form form_of(const struct pnet_plan *p)
     return l->input >= 0 ? OF_POINTS : l->kind == PNET_GEO_POINTS ? OF_OTHERS : OF_CLOUDS;
 }
 
-/* Writes generated points as a cloud. They lie in the coordinates of the cloud `from` as it was loaded, without its offset. */
+/* Writes generated points as a cloud. They lie in the coordinates of the cloud `from` as it was loaded, without its offset, and
+   are written in the unit of its file. */
 static enum pnet_status write_generated(const char *output, const struct pnet_cloud *from,
     const float *xyz, int64_t rows, struct pnet_error *e)
 {
     struct pnet_cloud c = {.rows = rows, .file_rows = rows, .xyz_type = PNET_F32};
     enum pnet_status st = PNET_OK;
     memcpy(c.offset, from->offset, sizeof c.offset);
+    memcpy(c.metres, from->metres, sizeof c.metres);
     for (int k = 0; k < 3; k++)
         if (c.offset[k] != 0) c.xyz_type = PNET_F64;
     c.xyz = malloc((size_t)rows * 3 * sizeof *c.xyz + 1);

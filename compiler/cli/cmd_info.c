@@ -45,6 +45,18 @@ static struct span span_of_field(const struct pnet_cloud *c, const struct pnet_f
     return s;
 }
 
+/* Returns the unit of the coordinates as they are printed: metres, once they were converted. */
+static const char *unit_of_axis(const struct pnet_cloud *c, int axis)
+{
+    return c->metres[0] > 0 ? "m" : pnet_unit_symbol(&c->unit[axis == 2]);
+}
+
+static bool is_stated(const struct pnet_cloud *c, int axis)
+{
+    enum pnet_axis_unit_kind kind = c->unit[axis == 2].kind;
+    return kind == PNET_AXIS_LENGTH || kind == PNET_AXIS_ANGLE;
+}
+
 /* What the colours of a cloud would be divided by, or what is wrong with them. */
 struct colours {
     struct pnet_ranges ranges; /* empty where there are none */
@@ -70,7 +82,6 @@ static void print_cloud(const char *path, const struct pnet_cloud *c, const char
     const struct colours *colours)
 {
     char text[1024];
-    const char *unit = c->degrees ? "degrees" : "m";
     printf("%s: %lld points\n", pnet_printable(path, text, sizeof text), (long long)c->rows);
     if (c->array) {
         bool apart = strchr(c->array, ',');
@@ -82,8 +93,9 @@ static void print_cloud(const char *path, const struct pnet_cloud *c, const char
     if (*warning) printf("  %s\n", warning);
     for (int k = 0; k < 3 && c->rows; k++) {
         struct span s = span_of_axis(c, k);
-        printf("  %c  %-8s from %g to %g %s\n", "xyz"[k], scalar_names[c->xyz_type], s.least,
-            s.most, k < 2 ? unit : "m");
+        bool unstated = c->unit[k == 2].kind == PNET_AXIS_UNSTATED && !(c->metres[0] > 0);
+        printf("  %c  %-8s from %g to %g %s%s\n", "xyz"[k], scalar_names[c->xyz_type], s.least,
+            s.most, unit_of_axis(c, k), unstated ? ", not stated" : "");
     }
     if (c->rows) {
         const struct pnet_origin own = {true, {c->offset[0], c->offset[1], c->offset[2]}};
@@ -100,15 +112,18 @@ static void print_cloud(const char *path, const struct pnet_cloud *c, const char
     if (*colours->fault) printf("  colours: %s\n", colours->fault);
 }
 
-static void put_column(
-    struct pnet_json *j, const char *name, enum pnet_scalar type, struct span s, const char *unit)
+/* `c`: the cloud whose axis the column is; NULL: it is a field. */
+static void put_column(struct pnet_json *j, const char *name, enum pnet_scalar type, struct span s,
+    const struct pnet_cloud *c, int axis)
 {
     pnet_json_begin(j, NULL, '{');
     pnet_json_string(j, "name", name);
     pnet_json_string(j, "type", scalar_names[type]);
-    if (unit) pnet_json_string(j, "unit", unit);
+    if (c) pnet_json_string(j, "unit", unit_of_axis(c, axis));
     pnet_json_double(j, "from", s.least); /* null where there are no points */
     pnet_json_double(j, "to", s.most);
+    if (c && c->unit[axis == 2].kind != PNET_AXIS_NONE)
+        pnet_json_bool(j, "unit_stated", is_stated(c, axis));
     pnet_json_end(j, '}');
 }
 
@@ -131,14 +146,13 @@ static void put_cloud(struct pnet_json *j, const char *path, const struct pnet_c
     if (c->array) pnet_json_string(j, "array", c->array);
     if (c->faces) pnet_json_int(j, "faces", c->faces);
     pnet_json_begin(j, "coordinates", '[');
-    for (int k = 0; k < 3; k++)
-        put_column(
-            j, axes[k], c->xyz_type, span_of_axis(c, k), c->degrees && k < 2 ? "degrees" : "m");
+    for (int k = 0; k < 3; k++) put_column(j, axes[k], c->xyz_type, span_of_axis(c, k), c, k);
     pnet_json_end(j, ']');
     put_origin(j, c->offset);
     pnet_json_begin(j, "fields", '[');
     for (int f = 0; f < c->field_count; f++)
-        put_column(j, c->fields[f].name, c->fields[f].type, span_of_field(c, &c->fields[f]), NULL);
+        put_column(
+            j, c->fields[f].name, c->fields[f].type, span_of_field(c, &c->fields[f]), NULL, 0);
     pnet_json_end(j, ']');
     if (colours->ranges.count) pnet_cli_put_ranges(j, "colours", &colours->ranges);
 }
@@ -308,7 +322,7 @@ int pnet_command_info(int argc, char **argv)
     struct option options[] = {CLOUD_HINT_OPTIONS(&n.hints),
         {"json", 0, OPT_FLAG, &n.json, NULL, "an object a line, one for each file"}};
     if ((code = pnet_cli_parse_options(
-             argc, argv, options, 3, &usage, files, 256, &words, &done)) ||
+             argc, argv, options, 4, &usage, files, 256, &words, &done)) ||
         done)
         return code;
     if (!words) return pnet_cli_usage_error("which file? usage: %s", usage.synopsis);

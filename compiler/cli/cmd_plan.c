@@ -265,6 +265,7 @@ int pnet_command_plan(int argc, char **argv)
     struct plan_request r = {.optimizer = "adamw"};
     bool train = false, done;
     const char *model, *architecture = NULL;
+    struct pnet_error e = {0};
     struct option options[] = {{"input", 0, OPT_TEXT, &r.cloud, "CLOUD", "the cloud to plan for"},
         {"points", 0, OPT_COUNT, COUNT(&r.points, 1, INT32_MAX), "N",
             "or a number of points, such as 2M"},
@@ -294,7 +295,6 @@ int pnet_command_plan(int argc, char **argv)
         .degrade = degrade,
         .sets = m.sets.items,
         .set_count = m.sets.count};
-    struct pnet_error e = {0};
     if (pnet_cli_parse_hints(&r.hints, &e)) return pnet_cli_complain(&e);
     struct pnet_compilation *c = pnet_cli_compile_model(model, &o, &m, &code);
     if (!c) {

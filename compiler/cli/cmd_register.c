@@ -240,7 +240,7 @@ static enum pnet_verdict judge(const struct registration *r, char why[200])
     return by_points;
 }
 
-/* Moves the source into the target's coordinates to write it, with all rows of its file. */
+/* Moves the source into the target's coordinates, in the unit of its file, to write it with all rows of its own file. */
 static enum pnet_status write_files(struct registration *r, struct pnet_error *e)
 {
     const struct request *q = r->request;
@@ -254,6 +254,7 @@ static enum pnet_status write_files(struct registration *r, struct pnet_error *e
     if (st || !q->output) return st;
     struct pnet_cloud *c = &r->side[0].cloud;
     st = pnet_cloud_transform(c, r->pose, r->side[1].cloud.offset, e);
+    memcpy(c->metres, r->side[1].cloud.metres, sizeof c->metres);
     if (!st) st = pnet_cloud_restore(c, e);
     return st ? st : pnet_cloud_write(q->output, c, e);
 }
@@ -274,6 +275,18 @@ static void print_text(const struct registration *r, const double file[16], cons
             (long long)r->icp.inliers, (long long)r->rows, r->request->icp_m, r->icp.rmse,
             r->icp.iterations);
     if (verdict) printf("%s\n", verdict);
+}
+
+/* Tells of poses that do not map the numbers of the files. */
+static void tell_unit(const struct registration *r)
+{
+    const double *source = r->side[0].cloud.metres, *target = r->side[1].cloud.metres;
+    bool converted = false;
+    for (int i = 0; i < 2; i++)
+        converted |= (source[i] > 0 && source[i] != 1) || (target[i] > 0 && target[i] != 1);
+    if (converted && !r->request->options.quiet)
+        fprintf(stderr, "pnetc: the pose maps coordinates in metres: those of the files, converted "
+                        "by --unit\n");
 }
 
 static enum pnet_status print_json(
@@ -330,6 +343,7 @@ static int run_request(const struct request *q)
         bool judged = r.estimated || r.refined;
         enum pnet_verdict verdict = judged ? judge(&r, why) : PNET_POSE_REGISTERED;
         const char *name = judged ? pnet_verdict_name(verdict) : NULL;
+        tell_unit(&r);
         if (q->options.json)
             st = print_json(&r, file, name, &e);
         else
@@ -353,7 +367,7 @@ int pnet_command_register(int argc, char **argv)
     static const struct usage usage = {
         "pnetc register SOURCE TARGET (--model MODEL.pnet --weights W | --from POSE) [options]",
         "Finds the pose that brings one cloud to another, p_target = T p_source, and prints it in "
-        "the files' coordinates: by the\n"
+        "the files' coordinates, in metres: by the\n"
         "features of a trained net and RANSAC, or from a pose that is given. With --icp it is "
         "refined on all points. It ends with a verdict: registered, doubtful or failed.",
         "  pnetc register source.ply target.ply --model models/fcgf_kitti.pnet --weights out/kitti "

@@ -256,6 +256,7 @@ static enum pnet_status open_files(struct run *run, const struct setting *s, str
         st = pnet_input_map_adopt(&c->inputs, run->data->columns, run->data->column_count,
             run->data->classes, run->data->class_count, e);
     if (!st) c->inputs.origin = run->data->origin;
+    if (!st) c->inputs.unit = run->data->unit;
     if (!st) st = weigh_classes(run, e);
     if (st) return st;
     run->config_text = pnet_config_print(c, run->sets.items, run->sets.count);

@@ -20,6 +20,8 @@
      columns: [x, y, z, red, green, blue]         # names for nameless columns
      origin: [154000, 463000, 0]                  # of the coordinates that models read; origin.h
      coordinates: scan                            # the array of .npz files that holds the coordinates
+     unit: us-ft                                  # of the clouds' numbers, which are converted to metres; `file`: what
+                                                  # each file states; `m,ft`: of x and y, and of z
 
    Paths are relative to the index. Files of labels are .npy, .label (SemanticKITTI: four bytes a point, the
    low 16 bits are the class), .bin (nuScenes-lidarseg: one byte a point), else text with one number a line. The `label` of an entry is a class or a raw
@@ -44,7 +46,7 @@
        - {cloud: scans/0*.bin, views: {overlap: [50%, 90%]}}      # two views of each; augment_views.h
      test: [{log: gt.log, clouds: c_*.ply, missing: skip, keep_every: 5}]
 
-   A pose is p_target = T p_source in the coordinates of the files: 12 numbers (three rows [R t])
+   A pose is p_target = T p_source in the coordinates of the files, in metres: 12 numbers (three rows [R t])
    or 16, flat or by rows, or a file. The pairs of KITTI are lists [target, source] of frames, or
    {step: N}, each frame as the source of the one N later, or {distance: 10m}, the pairs of FCGF:
    the first source is the first frame, its target is the last frame within the distance, and the next
@@ -134,6 +136,7 @@ struct pnet_dataset {
     int column_count;
     struct pnet_origin origin; /* may be replaced before anything is loaded */
     char *coordinates; /* the array of .npz files that holds the coordinates; NULL: names decide */
+    struct pnet_unit_choice unit;
     struct pnet_array *arrays;
     int array_count;
     struct pnet_views *views;

@@ -342,6 +342,8 @@ static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enu
     double cell = pnet_yaml_length(r->y, pnet_yaml_get(n, "cell"), 1e-6, 1e6, 1);
     if (pnet_yaml_get(n, "cell") && kind != PNET_ARRAY_VOXELS)
         pnet_yaml_fail(r->y, n, "cell: is for kind: voxels");
+    if (r->d->unit.of_file && kind == PNET_ARRAY_POINTS)
+        pnet_yaml_fail(r->y, n, "unit: file: an array does not state its unit: name it, m, ft ...");
     if (!pnet_yaml_ok(r->y)) return;
 
     struct pnet_dataset *d = r->d;
@@ -412,6 +414,17 @@ static void read_columns(struct pnet_index *r, const struct pnet_yaml_node *colu
     }
 }
 
+static void read_unit(struct pnet_index *r, const struct pnet_yaml_node *n)
+{
+    const char *text = pnet_yaml_string(r->y, n, NULL);
+    if (text && !pnet_unit_parse(text, &r->d->unit))
+        pnet_yaml_fail(r->y, n,
+            "unit: `%.60s`: expected file, m, km, cm, mm, in, ft, us-ft or yd; or two of them for "
+            "x "
+            "and y, and for z: m,ft",
+            text);
+}
+
 /* Refuses keys about classes that the task has no use for. */
 static bool refuse_class_keys(struct pnet_index *r, const struct pnet_yaml_node *root)
 {
@@ -451,7 +464,7 @@ static void read_classes(struct pnet_index *r, const struct pnet_yaml_node *root
 static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
 {
     static const char *const keys[] = {"pnet_dataset", "task", "classes", "label_field", "train",
-        "val", "test", "map", "map_other", "ignore", "columns", "origin", "coordinates"};
+        "val", "test", "map", "map_other", "ignore", "columns", "origin", "coordinates", "unit"};
     static const char *const tasks[] = {
         "segmentation", "classification", "registration", "completion"};
     struct pnet_yaml *y = r->y;
@@ -461,6 +474,7 @@ static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
     const struct pnet_yaml_node *columns = pnet_yaml_get(root, "columns");
     const struct pnet_yaml_node *origin = pnet_yaml_get(root, "origin");
     const struct pnet_yaml_node *coordinates = pnet_yaml_get(root, "coordinates");
+    const struct pnet_yaml_node *unit = pnet_yaml_get(root, "unit");
     if (!version || !task) {
         pnet_yaml_fail(
             y, root, "a data set needs `pnet_dataset: %d`, `task` and `classes`", VERSION);
@@ -475,6 +489,7 @@ static void read_root(struct pnet_index *r, const struct pnet_yaml_node *root)
     if (origin) pnet_origin_parse(y, origin, &r->d->origin);
     if (coordinates && pnet_yaml_string(y, coordinates, NULL))
         r->d->coordinates = pnet_index_copy(r, coordinates->text);
+    if (unit && pnet_yaml_ok(y)) read_unit(r, unit);
     for (int s = 0; s < PNET_SPLITS && pnet_yaml_ok(y); s++) {
         const struct pnet_yaml_node *list =
             pnet_yaml_get(root, pnet_split_name((enum pnet_split)s));

@@ -197,8 +197,10 @@ static enum pnet_status load_labels(const struct pnet_dataset *d, const struct p
 
 struct pnet_cloud_hints pnet_dataset_hints(const struct pnet_dataset *d)
 {
-    return (struct pnet_cloud_hints){
-        .columns = d->columns, .column_count = d->column_count, .coordinates = d->coordinates};
+    return (struct pnet_cloud_hints){.columns = d->columns,
+        .column_count = d->column_count,
+        .coordinates = d->coordinates,
+        .unit = d->unit};
 }
 
 enum pnet_status pnet_dataset_read_cloud(const struct pnet_dataset *d, const char *path,
@@ -223,8 +225,8 @@ enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split
     if (warning) warning[0] = 0;
     pnet_entry_name(entry, name, NAME_MOST);
     if (entry->array >= 0) {
-        status = pnet_array_cloud(&d->arrays[entry->array], entry->row, &l->cloud, e);
-        if (!status && warning) pnet_cloud_doubts(&l->cloud, name, "", warning);
+        status = pnet_array_cloud(&d->arrays[entry->array], entry->row, &d->unit, &l->cloud, e);
+        if (!status && warning) pnet_cloud_doubts(&l->cloud, &d->unit, name, "", warning);
         if (!status) status = pnet_origin_place(&d->origin, name, &l->cloud, warning, e);
         if (!status)
             status = pnet_cloud_name_columns(d->columns, d->column_count, &l->cloud, name, e);

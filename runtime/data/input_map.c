@@ -242,12 +242,16 @@ void pnet_input_map_print(const struct pnet_input_map *m, FILE *out)
         fputs("ranges:", out);
         pnet_ranges_print(&m->ranges, false, out);
     }
+    char unit[32];
+    pnet_unit_print(&m->unit, unit);
+    if (*unit) fprintf(out, "unit: \"%s\"\n", unit);
 }
 
 enum pnet_status pnet_input_map_read(
     const char *name, const void *text, size_t size, struct pnet_input_map *m, struct pnet_error *e)
 {
-    static const char *const keys[] = {"inputs", "columns", "classes", "origin", "frame", "ranges"};
+    static const char *const keys[] = {
+        "inputs", "columns", "classes", "origin", "frame", "ranges", "unit"};
     struct pnet_yaml *y;
     *m = (struct pnet_input_map){.count = 0};
     enum pnet_status status = pnet_yaml_parse(name, text, size, PNET_BAD_DATA, &y, e);
@@ -266,6 +270,10 @@ enum pnet_status pnet_input_map_read(
         if (frame) pnet_frame_parse(y, frame, &m->frame);
         const struct pnet_yaml_node *ranges = pnet_yaml_get(root, "ranges");
         if (ranges) pnet_ranges_parse(y, ranges, &m->ranges);
+        const struct pnet_yaml_node *unit = pnet_yaml_get(root, "unit");
+        const char *word = unit ? pnet_yaml_string(y, unit, NULL) : NULL;
+        if (word && !pnet_unit_parse(word, &m->unit))
+            pnet_yaml_fail(y, unit, "unit: `%.60s` is not known", word);
     }
     status = pnet_yaml_end(y, e);
     pnet_yaml_free(y);

@@ -54,6 +54,7 @@ struct pnet_input_map {
     /* What colours are divided by, and what a training has seen. Where the kind of a colour is not among them, each cloud
        decides for itself. */
     struct pnet_ranges ranges;
+    struct pnet_unit_choice unit; /* of the clouds' numbers, as in a data set */
 };
 
 /* Reads an `inputs:` block into the empty map; errors stick to `y`. */
@@ -62,7 +63,7 @@ void pnet_input_map_parse(
 /* Replaces the columns and classes by copies of the given ones. PNET_NO_MEMORY. */
 enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *columns,
     int column_count, char *const *classes, int class_count, struct pnet_error *e);
-/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin`, `frame` and `ranges`, which pnet_input_map_read
+/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin`, `frame`, `ranges` and `unit`, which pnet_input_map_read
    reads from memory. The owner of the stream handles its errors. */
 void pnet_input_map_print(const struct pnet_input_map *m, FILE *out);
 enum pnet_status pnet_input_map_read(const char *name, const void *text, size_t size,

@@ -77,11 +77,17 @@ double pnet_field_get(const struct pnet_field *f, int64_t row)
     return NAN;
 }
 
+double pnet_cloud_coordinate(const struct pnet_cloud *c, int64_t row, int axis)
+{
+    double v = pnet_cloud_at(c, row, axis), metres = c->metres[axis == 2];
+    return metres > 0 ? v / metres : v;
+}
+
 enum pnet_status pnet_cloud_place(
     struct pnet_cloud *c, int64_t n, const double *xyz, struct pnet_error *e)
 {
     struct pnet_placer p;
-    pnet_placer_begin(&p);
+    pnet_placer_begin(&p, c->metres);
     pnet_placer_measure(&p, n, xyz);
     if (!pnet_placer_turn(&p)) return pnet_error_memory(e);
     pnet_placer_put(&p, n, xyz);

@@ -3,6 +3,7 @@
 #define PNET_RUNTIME_CLOUD_H
 
 #include "runtime/base/error.h"
+#include "runtime/io/unit.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,17 +46,21 @@ struct pnet_cloud {
     int64_t rows;
     int64_t file_rows;
     int64_t *file_row; /* [rows], ascending; NULL when rows == file_rows */
-    /* metres: file coordinate = offset + xyz, rounded; zero while all |p| stay below 1000 m, else the box
+    /* metres: file coordinate in metres = offset + xyz, rounded; zero while all |p| stay below 1000 m, else the box
        minimum rounded down to 100 m, both without the strays. Models read xyz: the offset is their origin. */
     double offset[3];
-    float *xyz;    /* [rows, 3], metres */
-    double *exact; /* [rows, 3] file coordinates; NULL: offset + xyz is each of them exactly */
+    float *xyz; /* [rows, 3], metres */
+    double *
+        exact; /* [rows, 3] file coordinates in metres; NULL: offset + xyz is each of them exactly */
     struct pnet_strays strays;
     enum pnet_scalar xyz_type; /* type in the file, with which it is written again */
-    /* x and y are degrees of longitude and latitude; the file says so, or their values suggest it */
-    bool degrees;
     /* Integers beyond 2^53 in a text became doubles that are other numbers: their columns have gaps or fractions too. */
     bool rounded;
+    struct pnet_axis_unit unit[2]; /* of x and y, and of z, as the file states it */
+    /* the unit of the file's x and y, and of its z, in metres: reading multiplies coordinates with it, writing divides
+       them; 0: the numbers of the file are taken as metres */
+    double metres[2];
+    bool unit_of_file;         /* for readers: `metres` follows from what the file states */
     struct pnet_field *fields; /* [field_count], without the values of dropped points */
     int field_count;
     int64_t faces; /* of a mesh; a cloud is its vertices, and leaves the faces out */
@@ -73,6 +78,7 @@ struct pnet_cloud_hints {
     /* The array of an NPZ that holds the coordinates, "x,y,z" for three arrays, or the field of records; NULL: names decide.
        Files of other formats are read without it. */
     const char *coordinates;
+    struct pnet_unit_choice unit; /* of the numbers in the file, which are converted to metres */
 };
 
 /* Reads any format, recognised by its content, then by its name: PLY, PCD, LAS, NPY, NPZ, OFF and OBJ (vertices),
@@ -90,13 +96,14 @@ enum pnet_status pnet_cloud_read(
    of any kind. */
 bool pnet_cloud_peek(const char *path, struct pnet_cloud *c);
 
-/* As pnet_cloud_read, with what is known of the file. */
+/* As pnet_cloud_read, with what is known of the file. PNET_BAD_DATA too where the unit of the file is asked for, and the file
+   states no length. */
 enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hints *hints,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e);
 /* Writes the warning of the functions above: points that were dropped, strays by their rows, coordinates that models read with
-   errors beyond 1 mm, degrees, and `doubt`, which may be "". */
-void pnet_cloud_doubts(
-    const struct pnet_cloud *c, const char *path, const char *doubt, char warning[256]);
+   errors beyond 1 mm, units that are not metres, and `doubt`, which may be "". */
+void pnet_cloud_doubts(const struct pnet_cloud *c, const struct pnet_unit_choice *unit,
+    const char *path, const char *doubt, char warning[256]);
 /* Splits "x,y,z,intensity" into names; the caller frees them with pnet_cloud_free_columns. PNET_USAGE if they do not begin
    with x, y and z, or one is empty. */
 enum pnet_status pnet_cloud_parse_columns(
@@ -124,11 +131,14 @@ struct pnet_field *pnet_cloud_add(struct pnet_cloud *c, const char *name, enum p
 /* Returns a value as a double (64-bit integers beyond 2^53 are rounded). */
 double pnet_field_get(const struct pnet_field *f, int64_t row);
 
+/* Returns a coordinate in the unit and the origin of the file. */
+double pnet_cloud_coordinate(const struct pnet_cloud *c, int64_t row, int axis);
+
 /* Restores a row for each point of the file: dropped points have NaN coordinates, and the values of the file. On failure the
    cloud stays as it was. */
 enum pnet_status pnet_cloud_restore(struct pnet_cloud *c, struct pnet_error *e);
 
-/* Returns the coordinate of a row as the file has it, in double. axis: 0 to 2. */
+/* Returns the coordinate of a row as the file has it, in metres, in double. axis: 0 to 2. */
 static inline double pnet_cloud_at(const struct pnet_cloud *c, int64_t row, int axis)
 {
     int64_t i = 3 * row + axis;
@@ -147,8 +157,8 @@ void pnet_cloud_forget_exact(struct pnet_cloud *c);
 /* Returns by how much a coordinate that models read, offset + xyz, differs from that of the file at most, metres. */
 double pnet_cloud_loss(const struct pnet_cloud *c);
 
-/* Sets c->xyz, offset, exact, strays, rows and file_row from doubles [n,3], without rows that are not finite, and thins the
-   fields (each [n]) of `c` likewise. Every reader ends with it. */
+/* Sets c->xyz, offset, exact, strays, rows and file_row from doubles [n,3] in the unit of the file, c->metres, without rows that are
+   not finite, and thins the fields (each [n]) of `c` likewise. Every reader ends with it. */
 enum pnet_status pnet_cloud_place(
     struct pnet_cloud *c, int64_t n, const double *xyz, struct pnet_error *e);
 

@@ -298,7 +298,7 @@ enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis
     for (int i = 0; i < t->count; i++)
         if (is_field(t, axis, i) && !add_field(&t->items[i], i, c)) goto no_memory;
 
-    pnet_placer_begin(&p);
+    pnet_placer_begin(&p, c->metres);
     for (int64_t first = 0; first < rows; first += BLOCK) {
         int64_t some = rows - first < BLOCK ? rows - first : BLOCK;
         gather_axes(t, axis, first, some, xyz);
@@ -326,7 +326,9 @@ double pnet_cloud_single_loss(const struct pnet_cloud *c)
 {
     double most = 0;
     for (int64_t i = 0; i < c->rows * 3; i++) {
-        double v = pnet_cloud_at(c, i / 3, (int)(i % 3)), lost = fabs(v - (double)(float)v);
+        int axis = (int)(i % 3);
+        double v = pnet_cloud_coordinate(c, i / 3, axis), lost = fabs(v - (double)(float)v);
+        if (c->metres[axis == 2] > 0) lost *= c->metres[axis == 2];
         most = lost > most ? lost : most; /* NaN is not */
     }
     return most;
@@ -340,7 +342,7 @@ enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c)
     if (c->xyz_type == PNET_F32 || c->xyz_type == PNET_F64) return c->xyz_type;
     if (c->xyz_type == PNET_I64 || c->xyz_type == PNET_U64) return PNET_F64;
     for (int64_t i = 0; i < c->rows * 3; i++) {
-        double v = pnet_cloud_at(c, i / 3, (int)(i % 3));
+        double v = pnet_cloud_coordinate(c, i / 3, (int)(i % 3));
         if (v != floor(v) || v < low[c->xyz_type] || v >= high[c->xyz_type]) return PNET_F64;
     }
     return c->xyz_type;
@@ -401,7 +403,7 @@ enum pnet_status pnet_cloud_records(const struct pnet_cloud *c, enum pnet_scalar
         int64_t some = c->rows - first < BLOCK ? c->rows - first : BLOCK;
         for (int64_t i = 0; i < some; i++)
             for (int a = 0; a < 3; a++)
-                store(pnet_cloud_at(c, first + i, a), xyz,
+                store(pnet_cloud_coordinate(c, first + i, a), xyz,
                     block + (size_t)i * stride + (size_t)a * size);
         uint8_t *to = block + 3 * size;
         for (int k = 0; k < c->field_count; k++) {

@@ -29,7 +29,7 @@ struct format {
 static const struct format formats[] = {
     {"PLY", ".ply", pnet_ply_probe, pnet_ply_read, pnet_ply_write, NULL, NULL},
     {"PCD", ".pcd", pnet_pcd_probe, pnet_pcd_read, pnet_pcd_write, NULL, NULL},
-    {"LAS", ".las .laz", pnet_las_probe, pnet_las_read, NULL, NULL, NULL},
+    {"LAS", ".las .laz", pnet_las_probe, pnet_las_read, NULL, NULL, pnet_las_doubt},
     {"NPY", ".npy", pnet_npy_probe, pnet_npy_cloud_read, pnet_npy_cloud_write,
         pnet_npy_cloud_read_as, NULL},
     {"NPZ", ".npz", pnet_npz_probe, pnet_npz_cloud_read, NULL, pnet_npz_cloud_read_as, NULL},
@@ -135,20 +135,20 @@ static void doubt_places(const struct pnet_cloud *c, char text[160])
             c->offset[0], c->offset[1], c->offset[2], lost);
 }
 
-void pnet_cloud_doubts(
-    const struct pnet_cloud *c, const char *path, const char *doubt, char warning[256])
+void pnet_cloud_doubts(const struct pnet_cloud *c, const struct pnet_unit_choice *unit,
+    const char *path, const char *doubt, char warning[256])
 {
-    char dropped[80] = "", places[160] = "", name[512];
+    char dropped[80] = "", places[160] = "", units[256], name[512];
     path = pnet_printable(path, name, sizeof name);
-    const char *degrees = c->degrees ? "x and y are degrees, where metres are expected" : "";
+    pnet_unit_doubt(c->unit, unit, c->metres, units);
     if (c->rows < c->file_rows)
         snprintf(dropped, sizeof dropped, "dropped %" PRId64 " of %" PRId64 " points: not finite",
             c->file_rows - c->rows, c->file_rows);
     if (!*doubt) doubt_places(c, places); /* else the numbers may be no coordinates at all */
     const char *rounded =
         c->rounded ? "integers beyond 2^53 are rounded in columns with gaps or fractions" : "";
-    const char *parts[] = {dropped, places, degrees, rounded, doubt};
-    int name_most = *places || c->degrees || c->rounded || *doubt ? 100 : 150;
+    const char *parts[] = {dropped, places, units, rounded, doubt};
+    int name_most = *places || *units || c->rounded || *doubt ? 100 : 150;
     warning[0] = '\0';
     for (int i = 0; i < 5; i++) {
         size_t n = strlen(warning);
@@ -160,10 +160,37 @@ void pnet_cloud_doubts(
     }
 }
 
+/* The unit of the file was asked for: it must be a length. */
+static enum pnet_status check_unit(
+    const struct pnet_cloud *c, const char *path, struct pnet_error *e)
+{
+    const struct pnet_axis_unit *z = &c->unit[1];
+    if (c->metres[0] > 0 && c->metres[1] > 0) return PNET_OK;
+    if (c->unit[0].kind == PNET_AXIS_ANGLE)
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%.500s: x and y are %s, which no factor converts to metres: project the file", path,
+            c->unit[0].name);
+    const struct pnet_axis_unit *u = c->metres[0] > 0 ? z : &c->unit[0];
+    return pnet_error_set(e, PNET_BAD_DATA,
+        "%.500s: unit: file: the file %s%s%s: name the unit, m, ft, us-ft ... (m,ft: of x and y, "
+        "and of z)",
+        path,
+        u->kind == PNET_AXIS_UNCLEAR ? "is unclear about its unit (" : "does not state its unit",
+        u->kind == PNET_AXIS_UNCLEAR ? u->name : "", u->kind == PNET_AXIS_UNCLEAR ? ")" : "");
+}
+
+/* Sets what readers need to know about the unit. */
+static void set_unit(const struct pnet_unit_choice *unit, struct pnet_cloud *c)
+{
+    c->unit_of_file = unit->of_file;
+    for (int i = 0; i < 2; i++) c->metres[i] = unit->axes[i] ? unit->axes[i]->metres : 0;
+}
+
 enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hints *hints,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e)
 {
     *c = (struct pnet_cloud){.rows = 0};
+    set_unit(&hints->unit, c);
     if (warning) warning[0] = '\0';
     struct pnet_bytes b;
     enum pnet_status status = pnet_bytes_read(path, &b, e);
@@ -177,11 +204,13 @@ enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hi
         status = f->read_as(&b, path, hints, c, e);
     else
         status = f->read(&b, path, c, e);
+    if (status == PNET_OK && hints->unit.of_file) status = check_unit(c, path, e);
     if (status == PNET_OK && warning) {
         if (f->doubt) f->doubt(&b, path, hints->column_count, doubt);
         if (!*doubt) doubt_width(c, hints->column_count, doubt);
-        pnet_cloud_doubts(c, path, doubt, warning);
+        pnet_cloud_doubts(c, &hints->unit, path, doubt, warning);
     }
+    if (status != PNET_OK) pnet_cloud_free(c);
     pnet_bytes_free(&b);
     return status;
 }

@@ -19,6 +19,8 @@ enum pnet_status pnet_pcd_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_las_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
+/* Writes that more records follow than the header counts, or "". */
+void pnet_las_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120]);
 enum pnet_status pnet_npy_cloud_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_npz_cloud_read(

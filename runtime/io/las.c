@@ -1,10 +1,10 @@
 /* LAS (ASPRS LAS specification 1.4 - R15, and 1.0 to 1.5 as far as they agree), point formats 0 to 10. */
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
+#include "runtime/io/las_system.h"
 #include "runtime/io/text.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 /* Offsets in the header. */
@@ -19,6 +19,8 @@ enum {
     SCALES = 131,
     SHIFTS = 155,
     HEADER_LEAST = 227,
+    WAVES_OFFSET = 227,
+    HEADER_WAVES_LEAST = 235,
     EVLR_OFFSET = 235,
     EVLR_COUNT = 243,
     COUNT64 = 247,
@@ -35,7 +37,7 @@ struct las {
     size_t header_size, record;
     uint64_t points_at, rows;
     struct pnet_columns columns;
-    enum { UNKNOWN, GEOGRAPHIC, PROJECTED } coordinates; /* as the file states */
+    struct pnet_las_system system;
 };
 
 static uint64_t load(const struct pnet_bytes *b, uint64_t at, int bytes)
@@ -61,6 +63,19 @@ static size_t format_size(unsigned format)
 {
     static const uint8_t sizes[] = {20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67};
     return sizes[format];
+}
+
+/* Returns how many records there is room for before the end of the file, or before what else may follow the points. */
+static uint64_t count_records(const struct las *l)
+{
+    const struct pnet_bytes *b = l->b;
+    uint64_t end = b->size, waves = 0, extended = 0;
+    if (l->minor >= 3 && l->header_size >= HEADER_WAVES_LEAST) waves = load(b, WAVES_OFFSET, 8);
+    if (l->minor >= 4 && l->header_size >= HEADER64_LEAST && load(b, EVLR_COUNT, 4))
+        extended = load(b, EVLR_OFFSET, 8);
+    if (waves >= l->points_at && waves < end) end = waves;
+    if (extended >= l->points_at && extended < end) end = extended;
+    return (end - l->points_at) / l->record;
 }
 
 static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
@@ -101,7 +116,25 @@ static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
     if (l->rows > there)
         return pnet_byte_error(l->path, b->size, e,
             "the file ends after %" PRIu64 " points, the header says %" PRIu64, there, l->rows);
+    there = count_records(l);
+    if (!l->rows && there)
+        return pnet_byte_error(l->path, LEGACY_COUNT, e,
+            "the header says 0 points, but %" PRIu64
+            " records follow: its writer was interrupted; write their number into the header, for "
+            "example with lasinfo -repair",
+            there);
     return PNET_OK;
+}
+
+void pnet_las_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120])
+{
+    (void)names;
+    struct las l = {.b = b, .path = path};
+    struct pnet_error e;
+    text[0] = '\0';
+    if (parse_header(&l, &e) == PNET_OK && count_records(&l) > l.rows)
+        snprintf(text, 120, "the header counts %" PRIu64 " points, %" PRIu64 " more records follow",
+            l.rows, count_records(&l) - l.rows);
 }
 
 /* Adds a column of every record, `at` bytes from its start. */
@@ -124,15 +157,22 @@ struct dimension {
     double scale; /* 0: as it is */
 };
 
-/* Dimensions that formats 0 to 5 share, and those that 6 to 10 share. */
+/* Dimensions that formats 0 to 5 share, and those that 6 to 10 share; the last one has no name. */
 static const struct dimension legacy[] = {{"intensity", PNET_U16, 12, 0, 0, 0},
     {"return_number", PNET_U8, 14, 0, 3, 0}, {"number_of_returns", PNET_U8, 14, 3, 3, 0},
     {"classification", PNET_U8, 15, 0, 5, 0}, {"scan_angle", PNET_I8, 16, 0, 0, 1},
-    {"user_data", PNET_U8, 17, 0, 0, 0}, {"point_source_id", PNET_U16, 18, 0, 0, 0}};
+    {"user_data", PNET_U8, 17, 0, 0, 0}, {"point_source_id", PNET_U16, 18, 0, 0, 0},
+    {"synthetic", PNET_U8, 15, 5, 1, 0}, {"key_point", PNET_U8, 15, 6, 1, 0},
+    {"withheld", PNET_U8, 15, 7, 1, 0}, {"scan_direction_flag", PNET_U8, 14, 6, 1, 0},
+    {"edge_of_flight_line", PNET_U8, 14, 7, 1, 0}, {NULL, PNET_U8, 0, 0, 0, 0}};
 static const struct dimension modern[] = {{"intensity", PNET_U16, 12, 0, 0, 0},
     {"return_number", PNET_U8, 14, 0, 4, 0}, {"number_of_returns", PNET_U8, 14, 4, 4, 0},
     {"classification", PNET_U8, 16, 0, 0, 0}, {"user_data", PNET_U8, 17, 0, 0, 0},
-    {"scan_angle", PNET_I16, 18, 0, 0, 0.006}, {"point_source_id", PNET_U16, 20, 0, 0, 0}};
+    {"scan_angle", PNET_I16, 18, 0, 0, 0.006}, {"point_source_id", PNET_U16, 20, 0, 0, 0},
+    {"synthetic", PNET_U8, 15, 0, 1, 0}, {"key_point", PNET_U8, 15, 1, 1, 0},
+    {"withheld", PNET_U8, 15, 2, 1, 0}, {"overlap", PNET_U8, 15, 3, 1, 0},
+    {"scanner_channel", PNET_U8, 15, 4, 2, 0}, {"scan_direction_flag", PNET_U8, 15, 6, 1, 0},
+    {"edge_of_flight_line", PNET_U8, 15, 7, 1, 0}, {NULL, PNET_U8, 0, 0, 0, 0}};
 
 /* Offsets of dimensions that only some formats have; 0: not present. */
 static const struct {
@@ -153,13 +193,13 @@ static enum pnet_status add_dimensions(struct las *l, struct pnet_error *e)
         c->shift = load_double(l->b, SHIFTS + 8 * a);
     }
     const struct dimension *d = l->format < 6 ? legacy : modern;
-    for (size_t i = 0; i < sizeof legacy / sizeof *legacy; i++) {
-        status = add(l, pnet_span_of(d[i].name), d[i].type, d[i].at, &c, e);
+    for (; d->name; d++) {
+        status = add(l, pnet_span_of(d->name), d->type, d->at, &c, e);
         if (status != PNET_OK) return status;
-        c->low = d[i].low;
-        c->bits = d[i].bits;
-        c->scaled = d[i].scale > 0;
-        c->scale = d[i].scale;
+        c->low = d->low;
+        c->bits = d->bits;
+        c->scaled = d->scale > 0;
+        c->scale = d->scale;
     }
     size_t time = optional[l->format].gps_time, red = optional[l->format].red,
            nir = optional[l->format].nir;
@@ -204,44 +244,6 @@ static enum pnet_status add_extra(struct las *l, uint64_t at, size_t *byte, stru
     return PNET_OK;
 }
 
-/* A list of keys (GeoTIFF 1.0, 2.4): four numbers each, the first of them says how many follow. */
-static void read_geo_keys(struct las *l, uint64_t at, uint64_t length)
-{
-    enum { MODEL_TYPE = 1024, MODEL_PROJECTED = 1, MODEL_GEOGRAPHIC = 2 };
-    for (uint64_t k = 8; k + 8 <= length; k += 8) {
-        if (load(l->b, at + k, 2) != MODEL_TYPE || load(l->b, at + k + 2, 2) != 0) continue;
-        uint64_t type = load(l->b, at + k + 6, 2);
-        if (type == MODEL_GEOGRAPHIC) l->coordinates = GEOGRAPHIC;
-        if (type == MODEL_PROJECTED) l->coordinates = PROJECTED;
-    }
-}
-
-static bool contains(const struct las *l, uint64_t at, uint64_t length, const char *word)
-{
-    return memmem(l->b->data + at, length, word, strlen(word)) != NULL;
-}
-
-/* Well-known text: a projected system contains the name of its geographic system. */
-static void read_wkt(struct las *l, uint64_t at, uint64_t length)
-{
-    if (contains(l, at, length, "PROJCS[") || contains(l, at, length, "PROJCRS[") ||
-        contains(l, at, length, "GEOCCS["))
-        l->coordinates = PROJECTED;
-    else if (contains(l, at, length, "GEOGCS[") || contains(l, at, length, "GEOGCRS[") ||
-             (contains(l, at, length, "GEODCRS[") && contains(l, at, length, "ellipsoidal")))
-        l->coordinates = GEOGRAPHIC;
-}
-
-/* Reads what a record says about the coordinates. `head` is the offset of the record; the file holds its whole body. */
-static void read_system(struct las *l, uint64_t head, uint64_t body, uint64_t length)
-{
-    enum { GEO_KEYS = 34735, WKT = 2112 };
-    if (memcmp(l->b->data + head + 2, "LASF_Projection", 15) != 0) return;
-    uint64_t id = load(l->b, head + 18, 2);
-    if (id == GEO_KEYS) read_geo_keys(l, body, length);
-    if (id == WKT) read_wkt(l, body, length);
-}
-
 /* The records after the points of a LAS 1.4 file. Errors in them do not make the points unreadable, and are ignored. */
 static void read_extended_vlrs(struct las *l)
 {
@@ -250,22 +252,9 @@ static void read_extended_vlrs(struct las *l)
     for (uint64_t i = 0; i < count && at <= size && size - at >= EVLR_SIZE; i++) {
         uint64_t length = load(l->b, at + 20, 8), body = at + EVLR_SIZE;
         if (length > size - body) return;
-        read_system(l, at, body, length);
+        pnet_las_system_note(&l->system, l->b, at, body, length);
         at = body + length;
     }
-}
-
-/* Guesses for a file that does not say: degrees have a step that would be a fraction of a micrometre, and stay within the
-   range of the globe. */
-static bool looks_like_degrees(const struct las *l, const struct pnet_cloud *c)
-{
-    static const double most[2] = {180, 90};
-    for (size_t a = 0; a < 2; a++)
-        if (!(load_double(l->b, SCALES + 8 * a) <= 1.5e-7)) return false;
-    for (int64_t i = 0; i < c->rows; i++)
-        for (int a = 0; a < 2; a++)
-            if (fabs(pnet_cloud_at(c, i, a)) > most[a]) return false;
-    return c->rows > 0;
 }
 
 /* Walks the records between header and points, and reads those about extra bytes and coordinates. */
@@ -289,11 +278,22 @@ static enum pnet_status parse_vlrs(struct las *l, struct pnet_error *e)
             enum pnet_status status = add_extra(l, body + k * EXTRA_SIZE, &byte, e);
             if (status != PNET_OK) return status;
         }
-        read_system(l, at, body, length);
+        pnet_las_system_note(&l->system, l->b, at, body, length);
         at = body + length;
     }
     read_extended_vlrs(l);
     return PNET_OK;
+}
+
+/* A file that states no unit of z has that of x and y. */
+static void take_units(const struct las *l, struct pnet_cloud *c)
+{
+    pnet_las_system_units(&l->system, l->b, c->unit);
+    for (int i = 0; i < 2 && c->unit_of_file; i++) {
+        const struct pnet_axis_unit *u =
+            c->unit[i].kind == PNET_AXIS_UNSTATED ? &c->unit[0] : &c->unit[i];
+        c->metres[i] = u->kind == PNET_AXIS_LENGTH ? u->size : 0;
+    }
 }
 
 enum pnet_status pnet_las_read(
@@ -304,10 +304,8 @@ enum pnet_status pnet_las_read(
     enum pnet_status status = parse_header(&l, e);
     if (status == PNET_OK) status = add_dimensions(&l, e);
     if (status == PNET_OK) status = parse_vlrs(&l, e);
+    if (status == PNET_OK) take_units(&l, c);
     if (status == PNET_OK) status = pnet_columns_cloud(&l.columns, axis, (int64_t)l.rows, c, e);
-    if (status == PNET_OK)
-        c->degrees =
-            l.coordinates == GEOGRAPHIC || (l.coordinates == UNKNOWN && looks_like_degrees(&l, c));
     pnet_columns_free(&l.columns);
     return status;
 }

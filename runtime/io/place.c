@@ -8,15 +8,17 @@
 /* Coordinates beyond this count as infinite: differences of two must stay within float32. */
 #define FARTHEST 1e37
 
-void pnet_placer_begin(struct pnet_placer *p)
+void pnet_placer_begin(struct pnet_placer *p, const double metres[2])
 {
     *p = (struct pnet_placer){
         .low = {INFINITY, INFINITY, INFINITY}, .high = {-INFINITY, -INFINITY, -INFINITY}};
+    for (int a = 0; a < 3; a++) p->metres[a] = metres[a == 2] > 0 ? metres[a == 2] : 1;
 }
 
-/* Written so that NaN fails it. */
-static bool is_near(const double v[3])
+/* Converts a point to metres. Returns false for one that is not kept: written so that NaN fails it. */
+static bool convert(const struct pnet_placer *p, const double xyz[3], double v[3])
 {
+    for (int a = 0; a < 3; a++) v[a] = xyz[a] * p->metres[a];
     return fabs(v[0]) <= FARTHEST && fabs(v[1]) <= FARTHEST && fabs(v[2]) <= FARTHEST;
 }
 
@@ -26,8 +28,8 @@ void pnet_placer_measure(struct pnet_placer *p, int64_t n, const double *xyz)
     memcpy(low, p->low, sizeof low);
     memcpy(high, p->high, sizeof high);
     for (int64_t i = 0; i < n; i++) {
-        const double *v = xyz + 3 * i;
-        if (!is_near(v)) continue;
+        double v[3];
+        if (!convert(p, xyz + 3 * i, v)) continue;
         p->kept++;
         for (int a = 0; a < 3; a++) {
             low[a] = v[a] < low[a] ? v[a] : low[a];
@@ -84,12 +86,17 @@ static void put_one(struct pnet_placer *p, const double v[3])
 void pnet_placer_put(struct pnet_placer *p, int64_t n, const double *xyz)
 {
     if (!p->row) {
-        for (int64_t i = 0; i < n; i++, p->put++) put_one(p, xyz + 3 * i);
+        double v[3];
+        for (int64_t i = 0; i < n; i++, p->put++) {
+            convert(p, xyz + 3 * i, v);
+            put_one(p, v);
+        }
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        if (!is_near(xyz + 3 * i)) continue;
-        put_one(p, xyz + 3 * i);
+        double v[3];
+        if (!convert(p, xyz + 3 * i, v)) continue;
+        put_one(p, v);
         p->row[p->put++] = p->read + i;
     }
     p->read += n;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct pnet_placer {
+    double metres[3];       /* factors of the axes */
     double low[3], high[3]; /* box of the points that stay */
     int64_t rows, kept;     /* points measured; points that stay */
     double offset[3];
@@ -19,8 +20,9 @@ struct pnet_placer {
     int64_t put, read; /* points written and seen in the second pass */
 };
 
-void pnet_placer_begin(struct pnet_placer *p);
-/* First pass: n points at xyz[n, 3]. */
+/* metres[2]: what x and y, and z, are multiplied with; 0: 1. */
+void pnet_placer_begin(struct pnet_placer *p, const double metres[2]);
+/* First pass: n points at xyz[n, 3], in the unit of the file. */
 void pnet_placer_measure(struct pnet_placer *p, int64_t n, const double *xyz);
 /* Call between the passes. Returns false if memory is out; nothing is left to free then. */
 bool pnet_placer_turn(struct pnet_placer *p);

@@ -348,8 +348,9 @@ enum pnet_status pnet_table_write(
     write_head(f, c, path, separator);
     for (int64_t row = 0; row < c->rows && !ferror(f); row++) {
         for (int a = 0; a < 3; a++) {
+            double v = pnet_cloud_coordinate(c, row, a);
             char *to = make_room(s);
-            int n = pnet_number_print(to, VALUE_MOST, pnet_cloud_at(c, row, a), single);
+            int n = pnet_number_print(to, VALUE_MOST, v, single);
             to[n] = a < 2 ? separator : '\0';
             s->used += (size_t)n + (a < 2);
         }
