@@ -51,8 +51,10 @@ enum pnet_status pnet_cloud_name_columns(char *const *columns, int column_count,
     for (int i = 0; i < c->field_count; i++) nameless += is_nameless(&c->fields[i], i + 3);
     if (column_count <= 3 || !nameless) return PNET_OK;
     if (column_count > c->field_count + 3)
-        return pnet_error_set(e, PNET_BAD_DATA, "%s: has %d columns, but `columns` names %d", path,
-            c->field_count + 3, column_count);
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%s: has %d columns, but `columns` names %d: name those of this file, --columns "
+            "x,y,z,...",
+            path, c->field_count + 3, column_count);
     for (int i = 3; i < column_count; i++) {
         if (!is_nameless(&c->fields[i - 3], i)) continue;
         char *name = strdup(columns[i]);

@@ -90,7 +90,7 @@ static bool pass_list(struct pnet_span *line, struct pnet_span word)
     return true;
 }
 
-enum pnet_status pnet_columns_parse(struct pnet_columns *t, int64_t row,
+static enum pnet_status parse_values(struct pnet_columns *t, int64_t row,
     const struct pnet_text *text, struct pnet_span line, struct pnet_error *e)
 {
     struct pnet_span word;
@@ -112,6 +112,15 @@ enum pnet_status pnet_columns_parse(struct pnet_columns *t, int64_t row,
         return pnet_text_error(text, e, "expected %d values and no more, found \"%s\" behind them",
             t->count, pnet_span_quote(word).text);
     return PNET_OK;
+}
+
+enum pnet_status pnet_columns_parse(struct pnet_columns *t, int64_t row,
+    const struct pnet_text *text, struct pnet_span line, struct pnet_error *e)
+{
+    enum pnet_status status = parse_values(t, row, text, line, e);
+    if (status == PNET_BAD_DATA && pnet_span_decimal_commas(line, false))
+        return pnet_text_error_commas(text, line, e);
+    return status;
 }
 
 enum pnet_status pnet_columns_axes(

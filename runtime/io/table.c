@@ -1,5 +1,5 @@
-/* Tables in text: XYZ, CSV, TXT, PTS. One point a line; values separated by blanks, or by commas or semicolons with blanks
-   around them. Before the first point there may be any number of comments (# // %), and after these a line of names, or the
+/* Tables in text: XYZ, CSV, TXT, PTS. One point a line; values separated by blanks, or by commas, semicolons or single tabs
+   with blanks around them. Before the first point there may be any number of comments (# // %), and after these a line of names, or the
    number of points alone on a line. */
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
@@ -17,12 +17,21 @@ struct table {
     bool named;   /* names come from a line of their own, not from a comment */
     bool counted; /* the file says how many points it holds */
     uint64_t count;
-    char separator; /* of the points: , or ; or a blank */
+    char
+        separator; /* of the points: , or ; or a tab, or a blank for blanks and tabs in any number */
+    bool indented; /* the lines of points begin with tabs that separate nothing */
+    bool commas;   /* every point so far may have decimal commas */
 };
 
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
+}
+
+/* Tells whether a character around values means nothing. */
+static bool is_filler(char c, char separator)
+{
+    return c == ' ' || (c == '\t' && separator != '\t');
 }
 
 static struct pnet_span trim(struct pnet_span s)
@@ -39,20 +48,30 @@ static bool uncomment(struct pnet_span *line)
     const char *start = s.at;
     if (s.end - s.at >= 2 && s.at[0] == '/' && s.at[1] == '/') s.at += 2;
     while (s.at < s.end && (*s.at == '#' || *s.at == '%')) s.at++;
-    *line = s;
+    if (s.at > start) *line = s;
     return s.at > start;
 }
 
+/* A tab is the separator where there is one, and no value holds a blank: else blanks separate too. */
 static char find_separator(struct pnet_span line)
 {
-    bool quoted = false;
+    bool quoted = false, tab = false, value = false, blank = false, apart = false;
     for (const char *p = line.at; p < line.end; p++) {
         if (*p == '"')
             quoted = !quoted;
         else if (!quoted && (*p == ',' || *p == ';'))
             return *p;
+        if (!quoted && *p == '\t') {
+            tab = true;
+            value = blank = false;
+        } else if (!quoted && *p == ' ') {
+            blank = value;
+        } else {
+            apart |= blank;
+            value = true;
+        }
     }
-    return ' ';
+    return tab && !apart ? '\t' : ' ';
 }
 
 /* Takes the next value, without quotes, from the front of `line`. Returns false if there is none. A separator at the very
@@ -60,13 +79,13 @@ static char find_separator(struct pnet_span line)
 static bool take_value(struct pnet_span *line, char separator, struct pnet_span *value)
 {
     const char *p = line->at, *end = line->end;
-    while (p < end && is_blank(*p)) p++;
+    while (p < end && is_filler(*p, separator)) p++;
     if (p == end) return false;
     if (*p == '"') {
         const char *close = memchr(p + 1, '"', (size_t)(end - p - 1));
         *value = (struct pnet_span){p + 1, close ? close : end};
         p = close ? close + 1 : end;
-        while (p < end && is_blank(*p)) p++;
+        while (p < end && is_filler(*p, separator)) p++;
     } else {
         value->at = p;
         while (p < end && *p != separator && !(separator == ' ' && *p == '\t')) p++;
@@ -90,14 +109,53 @@ static int count_values(struct pnet_span line, int *numbers)
     return n;
 }
 
-static enum pnet_status take_names(
-    struct table *t, struct pnet_span line, int n, struct pnet_error *e)
+/* Returns 0 to 2 for x, y and z; 3 to 5 for the coordinates of ParaView and VeloView, Points:0 and Points_m_XYZ:0; -1: the name
+   is another one. */
+static int axis_of(struct pnet_span name)
 {
+    static const char *const axes[] = {"x", "y", "z"}, *const arrays[] = {"Points", "Points_m_XYZ"};
+    size_t n = pnet_span_size(name);
+    for (int a = 0; a < 3; a++)
+        if (pnet_span_is_nocase(name, axes[a])) return a;
+    if (n < 2 || (name.end[-2] != ':' && name.end[-2] != '_') || name.end[-1] < '0' ||
+        name.end[-1] > '2')
+        return -1;
+    for (int i = 0; i < 2; i++)
+        if (pnet_span_is_nocase((struct pnet_span){name.at, name.end - 2}, arrays[i]))
+            return 3 + name.end[-1] - '0';
+    return -1;
+}
+
+/* Tells whether names have all coordinates, of either kind. */
+static bool names_axes_apart(struct pnet_span line, char separator)
+{
+    struct pnet_span value;
+    unsigned seen = 0;
+    while (take_value(&line, separator, &value)) {
+        int axis = axis_of(value);
+        if (axis >= 0) seen |= 1U << axis;
+    }
+    return (seen & 7) == 7 || (seen & 070) == 070;
+}
+
+/* Names in quotes or between tabs may have blanks. */
+static char find_name_separator(struct pnet_span line)
+{
+    char separator = find_separator(line);
+    bool tabs = memchr(line.at, '\t', pnet_span_size(line)) != NULL;
+    return separator == ' ' && tabs && names_axes_apart(line, '\t') ? '\t' : separator;
+}
+
+static enum pnet_status take_names(struct table *t, struct pnet_span line, struct pnet_error *e)
+{
+    char separator = find_name_separator(line);
+    struct pnet_span rest = line, value;
+    int n = 0;
+    while (n <= PNET_COLUMNS_MOST && take_value(&rest, separator, &value)) n++;
     if (n > PNET_COLUMNS_MOST)
         return pnet_text_error(&t->text, e, "more than %d columns", PNET_COLUMNS_MOST);
     struct pnet_span *names = calloc((size_t)n + 1, sizeof *names);
     if (!names) return pnet_error_memory(e);
-    char separator = find_separator(line);
     for (int i = 0; i < n; i++) take_value(&line, separator, &names[i]);
     free(t->names);
     t->names = names;
@@ -105,18 +163,17 @@ static enum pnet_status take_names(
     return PNET_OK;
 }
 
+/* a,b, : the last value is missing, if one was to come. */
+static bool is_open(struct pnet_span line, char separator)
+{
+    while (line.end > line.at && is_filler(line.end[-1], separator)) line.end--;
+    return separator != ' ' && line.end > line.at && line.end[-1] == separator;
+}
+
 /* A comment names the columns if x, y and z are among its words. */
 static bool names_axes(struct pnet_span line)
 {
-    char separator = find_separator(line);
-    struct pnet_span value;
-    int seen = 0;
-    while (take_value(&line, separator, &value)) {
-        if (pnet_span_is_nocase(value, "x")) seen |= 1;
-        if (pnet_span_is_nocase(value, "y")) seen |= 2;
-        if (pnet_span_is_nocase(value, "z")) seen |= 4;
-    }
-    return seen == 7;
+    return names_axes_apart(line, find_name_separator(line));
 }
 
 /* Reads up to the first point, whose line is in `line`; *found false: there is none. */
@@ -127,8 +184,7 @@ static enum pnet_status parse_head(
         enum pnet_status status = PNET_OK;
         int numbers;
         if (uncomment(line)) {
-            if (!t->named && names_axes(*line))
-                status = take_names(t, *line, count_values(*line, &numbers), e);
+            if (!t->named && names_axes(*line)) status = take_names(t, *line, e);
             if (status != PNET_OK) return status;
             continue;
         }
@@ -141,15 +197,31 @@ static enum pnet_status parse_head(
             continue;
         }
         if (numbers > 0 || t->named) return PNET_OK;
+        if (pnet_span_decimal_commas(*line, false))
+            return pnet_text_error_commas(&t->text, *line, e);
         if (!names_axes(*line))
             return pnet_text_error(&t->text, e,
                 "expected numbers, or names with x, y and z, found \"%s\"",
                 pnet_span_quote(*line).text);
         t->named = true;
-        status = take_names(t, *line, n, e);
+        status = take_names(t, *line, e);
         if (status != PNET_OK) return status;
     }
     return PNET_OK;
+}
+
+/* Returns the number of columns. `line`: of the first point, if it was found. */
+static int find_width(struct table *t, struct pnet_span line, bool found)
+{
+    int numbers, n = found ? count_values(line, &numbers) : 3;
+    if (t->names && (t->named || !found))
+        return t->name_count; /* a line may leave the last value open */
+    if (t->names && t->name_count == n + 1 && is_open(line, find_separator(line))) return n + 1;
+    if (t->names && t->name_count != n) {
+        free(t->names); /* the comment was a sentence */
+        t->names = NULL;
+    }
+    return n;
 }
 
 /* Names of the values that follow the coordinates in Leica's PTS. */
@@ -167,8 +239,15 @@ static const struct pnet_span *pts_names(
 static enum pnet_status find_axes(
     const struct table *t, int width, int axis[3], struct pnet_error *e)
 {
+    unsigned seen = 0;
     for (int a = 0; a < 3; a++) axis[a] = a;
     if (!t->names) return PNET_OK;
+    for (int i = 0; i < width; i++) {
+        int a = axis_of(t->names[i]);
+        if (a >= 0) seen |= 1U << a;
+        if (a >= 3) axis[a - 3] = i;
+    }
+    if ((seen & 7) != 7 && (seen & 070) == 070) return PNET_OK;
     struct pnet_columns columns = {.count = 0};
     enum pnet_status status = PNET_OK;
     for (int i = 0; i < width && status == PNET_OK; i++)
@@ -179,18 +258,27 @@ static enum pnet_status find_axes(
     return status;
 }
 
-static enum pnet_status parse_row(struct table *t, struct pnet_matrix *m, struct pnet_span line,
+/* 1,5,2,25,3,0 under three names */
+static bool is_doubled(const struct table *t, const struct pnet_matrix *m, struct pnet_span line)
+{
+    int numbers, n = count_values(line, &numbers);
+    return t->named && t->separator == ',' && n == 2 * m->width && numbers == n &&
+           !memchr(line.at, '.', pnet_span_size(line));
+}
+
+static enum pnet_status parse_values(struct table *t, struct pnet_matrix *m, struct pnet_span line,
     double *row, struct pnet_error *e)
 {
     struct pnet_span rest = line, value;
+    char separator = t->separator;
     int k = 0;
-    for (; k < m->width && take_value(&rest, t->separator, &value); k++)
+    if (separator == '\t' && find_separator(line) == ' ') separator = ' ';
+    for (; k < m->width && take_value(&rest, separator, &value); k++)
         if (!pnet_matrix_set(m, row, k, value))
             return pnet_text_error(&t->text, e, "column %d: expected a number, found \"%s\"", k + 1,
                 pnet_span_quote(value).text);
-    /* a,b, : the last value is missing, if one was to come */
-    bool open = t->separator != ' ' && line.end > line.at && trim(line).end[-1] == t->separator;
-    if (k == m->width - 1 && open) pnet_matrix_set(m, row, k++, (struct pnet_span){NULL, NULL});
+    if (k == m->width - 1 && is_open(line, separator))
+        pnet_matrix_set(m, row, k++, (struct pnet_span){NULL, NULL});
     if (k < m->width)
         return pnet_text_error(&t->text, e, "expected %d values, found %d", m->width, k);
     rest = trim(rest);
@@ -199,6 +287,18 @@ static enum pnet_status parse_row(struct table *t, struct pnet_matrix *m, struct
             "expected %d values and no more, found \"%s\" behind them", m->width,
             pnet_span_quote(rest).text);
     return PNET_OK;
+}
+
+static enum pnet_status parse_row(struct table *t, struct pnet_matrix *m, struct pnet_span line,
+    double *row, struct pnet_error *e)
+{
+    if (t->indented) line = trim(line);
+    enum pnet_status status = parse_values(t, m, line, row, e);
+    if (status == PNET_OK) t->commas = t->commas && pnet_span_decimal_commas(line, true);
+    if (status == PNET_BAD_DATA &&
+        (pnet_span_decimal_commas(line, false) || is_doubled(t, m, line)))
+        return pnet_text_error_commas(&t->text, line, e);
+    return status;
 }
 
 /* After the counted points there may be a second scan, with a count of its own. Other text is ignored. */
@@ -213,7 +313,10 @@ static enum pnet_status parse_rows(
     struct table *t, struct pnet_matrix *m, struct pnet_span line, struct pnet_error *e)
 {
     bool more = true;
+    struct pnet_text first = t->text;
+    struct pnet_span first_line = line;
     t->separator = find_separator(line);
+    t->commas = pnet_span_decimal_commas(line, true);
     while (more) {
         struct pnet_span comment = line;
         if (t->counted && (uint64_t)m->rows == t->count) {
@@ -227,7 +330,8 @@ static enum pnet_status parse_rows(
         }
         more = pnet_text_full_line(&t->text, &line);
     }
-    return PNET_OK;
+    if (!t->commas || !m->rows) return PNET_OK;
+    return pnet_text_error_commas(&first, first_line, e);
 }
 
 bool pnet_table_probe(const struct pnet_bytes *b)
@@ -248,22 +352,21 @@ enum pnet_status pnet_table_read(
     struct pnet_matrix m = {.width = 0};
     struct pnet_span line, pts[7] = {{NULL, NULL}}; /* the coordinates have no names */
     bool found;
-    int axis[3], width, numbers;
+    int axis[3], width;
     pnet_text_begin(&t.text, b, path);
     if (b->size >= 3 && memcmp(b->data, "\xef\xbb\xbf", 3) == 0)
         t.text.at += 3; /* a mark of UTF-8 */
     enum pnet_status status = parse_head(&t, &line, &found, e);
     if (status != PNET_OK) goto out;
-    width = found ? count_values(line, &numbers) : t.names ? t.name_count : 3;
-    if (t.named) {
-        width = t.name_count; /* a line may leave the last value open */
-    } else if (t.names && t.name_count != width) {
-        free(t.names); /* the comment was a sentence */
-        t.names = NULL;
-    }
+    /* Without names nobody leaves the first coordinate of the first point open. */
+    t.indented = found && !t.named && *line.at == '\t';
+    if (t.indented) line = trim(line);
+    width = find_width(&t, line, found);
     /* A cloud may be empty only if its file says so: by names, or by a count of 0. */
     if (!found && !t.names && !(t.counted && t.count == 0))
         status = pnet_text_error(&t.text, e, "the file ends, expected points: x y z");
+    else if (width < 3 && found && pnet_span_decimal_commas(line, false))
+        status = pnet_text_error_commas(&t.text, line, e);
     else if (width < 3 || width > PNET_COLUMNS_MOST)
         status = pnet_text_error(
             &t.text, e, "expected 3 to %d values (x y z ...), found %d", PNET_COLUMNS_MOST, width);

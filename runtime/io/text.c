@@ -77,6 +77,67 @@ bool pnet_span_integer(struct pnet_span s, bool *minus, uint64_t *magnitude)
     return true;
 }
 
+static bool is_digit(char c)
+{
+    return (unsigned)c - '0' < 10;
+}
+
+/* Parses exponent digits at p; exponents far out of range stay out of range. */
+static const char *parse_exponent(const char *p, const char *end, int64_t *scale)
+{
+    const char *q = p + 1;
+    bool minus = false;
+    if (q < end && (*q == '-' || *q == '+')) minus = *q++ == '-';
+    if (q == end || !is_digit(*q)) return p;
+    int64_t exponent = 0;
+    for (; q < end && is_digit(*q); q++)
+        if (exponent < 1000000) exponent = exponent * 10 + (*q - '0');
+    *scale += minus ? -exponent : exponent;
+    return q;
+}
+
+/* Takes sign, digits, and a comma with digits (*comma) from the front of `s`, and an exponent. */
+static bool take_comma_number(struct pnet_span *s, bool *comma)
+{
+    const char *p = s->at, *first;
+    *comma = false;
+    if (p < s->end && (*p == '-' || *p == '+')) p++;
+    first = p;
+    while (p < s->end && is_digit(*p)) p++;
+    if (p == first) return false;
+    if (p + 1 < s->end && *p == ',' && is_digit(p[1])) {
+        *comma = true;
+        for (p++; p < s->end && is_digit(*p);) p++;
+    }
+    if (p < s->end && (*p == 'e' || *p == 'E')) {
+        int64_t scale = 0;
+        p = parse_exponent(p, s->end, &scale);
+    }
+    s->at = p;
+    return true;
+}
+
+bool pnet_span_decimal_commas(struct pnet_span line, bool strict)
+{
+    int count = 0, commas = 0;
+    for (struct pnet_span s = line;; count++) {
+        bool comma;
+        while (s.at < s.end && (is_blank(*s.at) || *s.at == '"')) s.at++;
+        if (s.at == s.end) break;
+        if (!take_comma_number(&s, &comma)) return false;
+        if (strict && count < 3 && !comma) return false;
+        commas += comma;
+        /* what ends a number: a blank, a semicolon, or a comma before a blank */
+        if (s.at < s.end && *s.at == '"') s.at++;
+        if (s.at == s.end) continue;
+        bool ends = is_blank(*s.at) || *s.at == ';' ||
+                    (*s.at == ',' && (s.at + 1 == s.end || is_blank(s.at[1]) || s.at[1] == '"'));
+        if (!ends) return false;
+        s.at++;
+    }
+    return count >= 3 && commas > 0;
+}
+
 struct pnet_quote pnet_span_quote(struct pnet_span s)
 {
     enum { MOST = 40 };
@@ -139,6 +200,14 @@ enum pnet_status pnet_text_error(
     return pnet_error_set(e, PNET_BAD_DATA, "%s: %s", pnet_text_place(t).text, text);
 }
 
+enum pnet_status pnet_text_error_commas(
+    const struct pnet_text *t, struct pnet_span line, struct pnet_error *e)
+{
+    return pnet_text_error(t, e,
+        "numbers with decimal commas, \"%s\": write them with decimal points",
+        pnet_span_quote(line).text);
+}
+
 /* strtod on [p, end), for what the exact path cannot do. `single` gives strtof: rounding once. */
 static bool slow_number(const char *p, const char *end, bool single, double *value)
 {
@@ -185,25 +254,6 @@ static const char *parse_microsoft(const char *p, const char *end, bool minus, d
         return p;
     }
     return NULL;
-}
-
-static bool is_digit(char c)
-{
-    return (unsigned)c - '0' < 10;
-}
-
-/* Parses exponent digits at p; exponents far out of range stay out of range. */
-static const char *parse_exponent(const char *p, const char *end, int64_t *scale)
-{
-    const char *q = p + 1;
-    bool minus = false;
-    if (q < end && (*q == '-' || *q == '+')) minus = *q++ == '-';
-    if (q == end || !is_digit(*q)) return p;
-    int64_t exponent = 0;
-    for (; q < end && is_digit(*q); q++)
-        if (exponent < 1000000) exponent = exponent * 10 + (*q - '0');
-    *scale += minus ? -exponent : exponent;
-    return q;
 }
 
 const char *pnet_number_parse(const char *p, const char *end, double *value)

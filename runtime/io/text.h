@@ -34,6 +34,9 @@ bool pnet_span_count(struct pnet_span s, uint64_t most, uint64_t *value);
 
 /* Parses all of the span as an integer: digits, with a sign or without. Returns false if it is none, or beyond 64 bits. */
 bool pnet_span_integer(struct pnet_span s, bool *minus, uint64_t *magnitude);
+/* Tells whether a line reads as three numbers or more with decimal commas: 1,5 2,25 3,0 with blanks or semicolons between
+   them, or commas that blanks follow. `strict`: as nothing else, because the first three have commas. */
+bool pnet_span_decimal_commas(struct pnet_span line, bool strict);
 
 /* A span for a message: control bytes replaced, cut at 40. */
 struct pnet_quote {
@@ -62,6 +65,10 @@ struct pnet_place pnet_text_place(const struct pnet_text *t);
 /* PNET_BAD_DATA, "path:line: ...". */
 enum pnet_status pnet_text_error(const struct pnet_text *t, struct pnet_error *e,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Says that the line has decimal commas. */
+enum pnet_status pnet_text_error_commas(
+    const struct pnet_text *t, struct pnet_span line, struct pnet_error *e);
 
 /* Parses the decimal number at the front of [p, end), correctly rounded: digits, point, exponent (e or d), nan, inf, and
    what Microsoft's C library prints for those. Returns the address after it; NULL: there is no number. */

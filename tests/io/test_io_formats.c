@@ -3,6 +3,8 @@
 #include "runtime/io/kitti.h"
 #include "tests/io/files.h"
 
+#include <math.h>
+
 typedef enum pnet_status reader(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 
@@ -20,9 +22,11 @@ static void check_good(reader *read, const char *path, const char *text, size_t 
             (int)i, c.offset[i % 3] + (double)c.xyz[i], xyz[i]);
     struct pnet_field *f = field ? pnet_cloud_field(&c, field) : NULL;
     CHECKF(!field || f, "%s: no field %s", path, field ? field : "");
-    for (int64_t i = 0; f && i < rows && c.rows == rows; i++)
-        CHECKF(pnet_field_get(f, i) == values[i], "%s: %s[%d] is %g", path, field, (int)i,
-            pnet_field_get(f, i));
+    for (int64_t i = 0; f && i < rows && c.rows == rows; i++) {
+        double got = pnet_field_get(f, i);
+        CHECKF(isnan(values[i]) ? isnan(got) : got == values[i], "%s: %s[%d] is %g", path, field,
+            (int)i, got);
+    }
     pnet_cloud_free(&c);
 }
 #define GOOD(read, path, text, rows, xyz, field, values)                                           \
@@ -247,6 +251,80 @@ static void check_tables(void)
     BAD(r, "a.pts", "2.5\n1 2 3\n", "a.pts:1: ", "number of points");
 }
 
+/* A tab between values is a separator as a comma is: what is empty is missing, and moves nothing. */
+static void check_tabs(void)
+{
+    static const double late[] = {NAN, 200}, early[] = {7, NAN}, index[] = {0, 1};
+    reader *r = pnet_table_read;
+    GOOD(r, "a.txt", "x\ty\tz\ta\ttag\n1\t2\t3\t\t7\n-4\t5.5\t6\t1\t200\n", 2, two, "tag", tag);
+    GOOD(r, "a.txt", "1\t2\t3\t\t7\n-4\t5.5\t6\t\t200\n", 2, two, "c4", tag);
+    GOOD(r, "a.csv", "1,2,3,,7\n-4,5.5,6,,200\n", 2, two, "c4", tag);
+    GOOD(r, "a.txt", "x\ty\tz\ttag\n1\t2\t3\t\n-4\t5.5\t6\t200\n", 2, two, "tag", late);
+    GOOD(r, "a.txt", "# x\ty\tz\ttag\n1\t2\t3\t\n-4\t5.5\t6\t200\n", 2, two, "tag", late);
+    GOOD(r, "a.csv", "# x,y,z,tag\n1,2,3,\n-4,5.5,6,200\n", 2, two, "tag", late);
+    GOOD(r, "a.txt", "x\ty\tz\ttag\n1\t2\t3\t7\n-4\t5.5\t6\t\n", 2, two, "tag", early);
+    /* missing coordinates: dropped */
+    GOOD(r, "a.txt", "1\t2\t3\t7\n9\t\t9\t9\n-4\t5.5\t6\t200\n\t1\t2\t3\n", 2, two, "c3", tag);
+    /* a column of row numbers without a name; lines that begin with a tab; blanks around tabs, and instead of them */
+    GOOD(r, "a.txt", "\tx\ty\tz\n0\t1\t2\t3\n1\t-4\t5.5\t6\n", 2, two, "c0", index);
+    GOOD(r, "a.txt", "\t1\t2\t3\t7\n\t-4\t5.5\t6\t200\n", 2, two, "c3", tag);
+    GOOD(r, "a.txt", " 1\t 2 \t3\t7 \n-4\t5.5\t6\t200\n", 2, two, "c3", tag);
+    GOOD(r, "a.txt", "1\t2\t3\t7\n-4 5.5\t6  200\n", 2, two, "c3", tag);
+    GOOD(r, "a.txt", "1 2\t3\t\t7\n-4 5.5 6 200\n", 2, two, "c3", tag);
+    GOOD(r, "a.txt", "X\tY\tZ\tits tag\n1\t2\t3\t7\n-4\t5.5\t6\t200\n", 2, two, "its tag", tag);
+    BAD(r, "a.txt", "1\t2\t3\t7\n-4\t5.5\t6\n", "a.txt:2: ", "4 values, found 3");
+}
+
+/* Numbers of a program that writes commas for points are refused, never read as twice as many. */
+static void check_decimal_commas(void)
+{
+    static const char words[] = "decimal commas";
+    static const double pairs[] = {1, 2, 3, 1, 2, 3};
+    reader *r = pnet_table_read;
+    BAD(r, "a.csv", "1,5, 2,25, 3,0\n4,5, 5,5, 6,25\n", "a.csv:1: ", words);
+    BAD(r, "a.csv", "# note\n-1,5, 2,25, 3,0, 7\n", "a.csv:2: ", words);
+    BAD(r, "a.csv", "1,5, 2,25, 3,0\n4,5, 5, 6,25\n", "a.csv:2: ", words);
+    BAD(r, "a.csv", "1,5;2,25;3,0\n", "a.csv:1: ", words);
+    BAD(r, "a.csv", "x;y;z\n1;2;3\n1;2,25;3\n", "a.csv:3: ", words);
+    BAD(r, "a.csv", "\"1,5\",\"2,25\",\"3,0\"\n", "a.csv:1: ", words);
+    BAD(r, "a.csv", "x,y,z\n1,5,2,25,3,0\n", "a.csv:2: ", words);
+    BAD(r, "a.xyz", "1,5 2,25 3,0e-1\n", "a.xyz:1: ", words);
+    BAD(r, "a.xyz", "1 2 3,5\n", "a.xyz:1: ", words);
+    BAD(r, "a.txt", "1,5\t2,25\t3,0\n", "a.txt:1: ", words);
+    BAD(pnet_ply_read, "a.ply", PLY_HEAD("ascii", "\n") "1,5 2,25 3,0 7\n1 2 3 4\n",
+        "a.ply:11: ", words);
+    BAD(pnet_pcd_read, "a.pcd", PCD_HEAD("POINTS 1\n", "ascii") "1,5 2 3 7\n", "a.pcd:10: ", words);
+    /* lists with commas, and blanks after some or all of them */
+    GOOD(r, "a.csv", "1, 2, 3, 7\n-4, 5.5, 6, 200\n", 2, two, "c3", tag);
+    GOOD(r, "a.csv", "1,2,3, 7\n-4,5.5,6, 200\n", 2, two, "c3", tag);
+    GOOD(r, "a.csv", "1,2, 3, 7\n1,2, 3, 200\n", 2, pairs, "c3", tag);
+    GOOD(r, "a.csv", "1,2, 3,7, 5,5\n-4,5.5, 6,200, 5,5\n", 2, two, "c3", tag);
+    GOOD(r, "a.csv", "1,2, 3,7, 5,5\n-4,5.5,6,200,5,5\n", 2, two, "c3", tag);
+}
+
+/* The coordinates of ParaView and VeloView have names of their own. */
+static void check_points_names(void)
+{
+    static const double swapped[] = {2, 1, 3, 5.5, -4, 6};
+    reader *r = pnet_table_read;
+    GOOD(r, "a.csv",
+        "\"Points_m_XYZ:0\",\"Points_m_XYZ:1\",\"Points_m_XYZ:2\",\"intensity\",\"laser_id\"\n1,2,"
+        "3,7,0\n"
+        "-4,5.5,6,200,1\n",
+        2, two, "intensity", tag);
+    GOOD(r, "a.csv",
+        "intensity,Points_m_XYZ:0,Points_m_XYZ:1,Points_m_XYZ:2\n7,1,2,3\n200,-4,5.5,6\n", 2, two,
+        "intensity", tag);
+    GOOD(r, "a.csv", "\"U:0\",\"Points:1\",\"Points:0\",\"Points:2\"\n7,1,2,3\n200,-4,5.5,6\n", 2,
+        swapped, "U:0", tag);
+    GOOD(r, "a.csv", "Points_0,Points_1,Points_2,tag\n1,2,3,7\n-4,5.5,6,200\n", 2, two, "tag", tag);
+    /* x, y and z come first */
+    GOOD(r, "a.csv", "Points:0,Points:1,Points:2,X,Y,Z\n7,0,0,1,2,3\n200,0,0,-4,5.5,6\n", 2, two,
+        "Points:0", tag);
+    BAD(r, "a.csv", "Points:0,Points:1,w\n1,2,3\n", "a.csv:1: ", "x, y and z");
+    BAD(r, "a.csv", "Points:0,Points:1,Points:3\n1,2,3\n", "a.csv:1: ", "x, y and z");
+}
+
 static void check_meshes(void)
 {
     static const double green[] = {0.5, 1}, normal[] = {1, 0};
@@ -343,6 +421,9 @@ int main(void)
     check_equal_names();
     check_pcd();
     check_tables();
+    check_tabs();
+    check_decimal_commas();
+    check_points_names();
     check_meshes();
     check_records(folder);
     check_recognition(folder);
