@@ -155,6 +155,11 @@ forward up "$work/local.txt" | awk '{ printf "%.10f %.10f %.10f\n", $1 + 499900,
 infer 0 --input "$work/far.txt" --net up -o "$work/far.csv"
 tail -n +2 "$work/far.csv" | tr , ' ' >"$work/got"
 near "far away" "$work/got" "$work/up_far" 1e-4
+# In another unit: the net sees metres, and its points are written in the unit of the file.
+awk '{ printf "%.10f %.10f %.10f\n", 100 * $1, 100 * $2, 100 * $3 }' "$cloud" >"$work/cm.txt"
+awk '{ printf "%.10f %.10f %.10f\n", 100 * $1, 100 * $2, 100 * $3 }' "$work/fine" >"$work/fine_cm"
+infer 0 --input "$work/cm.txt" --unit cm --value 'y[1]' -o "$work/cm.xyz"
+near "in centimetres" "$work/cm.xyz" "$work/fine_cm" 2e-4
 
 # Which value: names of the file and of the net, lists in lists.
 for name in 'two[1]' 'parts[0][1]' two.out.add; do

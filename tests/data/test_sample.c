@@ -135,7 +135,7 @@ static void test_map_text(void)
         "400,"
         " divisor: 65535}]\n"
         "columns: [x, y, z, \"odd: name\"]\nclasses: [wall, "
-        "\"caf\xc3\xa9\\u2028\\x85\\t\\U0001F600\"]\n";
+        "\"caf\xc3\xa9\\u2028\\x85\\t\\U0001F600\"]\nunit: m,us-ft\n";
     struct pnet_input_map m, again;
     struct pnet_error e = {.message = ""};
     char *printed;
@@ -160,6 +160,7 @@ static void test_map_text(void)
     const struct pnet_range *rb = pnet_ranges_find(&again.ranges, "r: b", PNET_RANGE_INTEGERS);
     CHECK(again.ranges.count == 2 && fed && fed->least == -1 && fed->most == 2.5);
     CHECK(rb && rb->most == 400 && rb->divisor == 65535);
+    CHECK(again.unit.axes[0]->metres == 1 && again.unit.axes[1]->metres == 1200.0 / 3937);
     CHECK_STR(again.columns[3], "odd: name");
     CHECK_STR(again.classes[1], "caf\xc3\xa9\xe2\x80\xa8\xc2\x85\t\xf0\x9f\x98\x80");
     free(printed);
@@ -167,6 +168,8 @@ static void test_map_text(void)
     pnet_input_map_free(&again);
     CHECK(pnet_input_map_read("m", "input: {}", 9, &m, &e) == PNET_BAD_DATA && !m.count);
     CHECK_STR(e.message, "m:1: input map: unknown key `input`; did you mean `inputs`?");
+    CHECK(pnet_input_map_read("m", "unit: feet", 10, &m, &e) == PNET_BAD_DATA);
+    CHECK_STR(e.message, "m:1: unit: `feet` is not known");
 }
 
 /* Names that YAML takes for keys only where they are announced: 1024 characters and more. */

@@ -120,6 +120,14 @@ run 0 register "$work/source.xyz" "$work/target.xyz" --from "$work/near.txt" --i
 same "$work/moved.xyz" <(sed 101d "$work/gap_moved.xyz")
 check "the row of the file: $(sed -n 101p "$work/gap_moved.xyz")" grep -qx 'nan nan nan' <(sed -n 101p "$work/gap_moved.xyz")
 
+# Bare records of five numbers are read by the names of their columns.
+run 0 register "$work/source.xyz" "$work/source.xyz" --from <(printf '1 0 0 0\n0 1 0 0\n0 0 1 0\n') -o "$work/five.pcd.bin"
+mv "$work/five.pcd.bin" "$work/five.bin"
+run 0 register "$work/five.bin" "$work/target.xyz" --from "$work/near.txt" --icp 20cm --json --columns x,y,z,intensity,ring
+near icp_inliers 4000
+run 2 register "$work/five.bin" "$work/target.xyz" --from "$work/near.txt" --columns intensity
+says 'the first three x,y,z'
+
 # File coordinates far from the origin, either way round.
 run 0 register "$work/far.xyz" "$work/target.xyz" --model $model --weights "$work/run" --json -o "$work/back.xyz"
 leads 400003 5000005 0 1 1 1
