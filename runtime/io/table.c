@@ -1,6 +1,6 @@
-/* Tables in text: XYZ, CSV, TXT, PTS. One point a line; values separated by blanks, or by commas, semicolons or single tabs
-   with blanks around them. Before the first point there may be any number of comments (# // %), and after these a line of names, or the
-   number of points alone on a line. */
+/* Tables in text: XYZ, CSV, TXT, PTS. One point a line; values separated by blanks, or by commas, semicolons or single tabs with
+   blanks around them. Before the first point there may be any number of comments (# // %), and after these a line of names,
+   or the number of points alone on a line. */
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
 #include "runtime/io/matrix.h"

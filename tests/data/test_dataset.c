@@ -275,22 +275,6 @@ static void test_arrays(const struct folder *f)
     pnet_labelled_free(&l);
     pnet_dataset_free(d);
 
-    /* Numbers in centimetres above millimetres; the cells of a grid have a size of their own. */
-    d = read_index(f, head,
-        "unit: cm,mm\ntrain: [{array: p.npy, labels: pl.npy}]\n"
-        "val: [{array: g.npy, kind: voxels, cell: 50cm}]\n");
-    CHECK(!pnet_dataset_load(d, PNET_TRAIN, 1, true, &l, NULL, &e));
-    for (int i = 0; i < 9; i++) {
-        double file = (double)points[12 + i / 3 * 4 + i % 3], metres = i % 3 == 2 ? 0.001 : 0.01;
-        CHECK(l.cloud.xyz[i] == (float)(file * metres));
-        CHECK(fabs(pnet_cloud_coordinate(&l.cloud, i / 3, i % 3) - file) < 1e-4);
-    }
-    pnet_labelled_free(&l);
-    CHECK(!pnet_dataset_load(d, PNET_VAL, 0, false, &l, NULL, &e));
-    CHECK(l.cloud.rows == 2 && memcmp(l.cloud.xyz, centres, sizeof centres) == 0);
-    pnet_labelled_free(&l);
-    pnet_dataset_free(d);
-
     /* A file of a hundred bytes that promises any number of clouds. */
     int64_t nothing[] = {100000000, 0, 3}, no_cells[] = {100000000, 2, 0, 2}, none[] = {0, 1024, 3};
     CHECK(!pnet_npy_write(folder_path(f, "n.npy"), PNET_F32, 3, nothing, points, &e));
@@ -308,14 +292,37 @@ static void test_arrays(const struct folder *f)
 
     expect_bad(f, head_class, "train: [{array: p.npy, labels: pl.npy}]\n",
         "4: labels: the task needs one a cloud");
+    expect_bad(f, head, "train: [{array: g.npy, kind: voxels, labels: gl.npy}]\n",
+        "4: labels: the task needs one a point");
+}
+
+/* The arrays of test_arrays, in centimetres above millimetres; the cells of a grid have a size of their own. */
+static void test_units(const struct folder *f)
+{
+    static const float centres[] = {0.25f, 0.25f, 0.25f, 0.75f, 0.25f, 0.75f};
+    struct pnet_labelled l;
+    struct pnet_error e;
+    struct pnet_dataset *d = read_index(f, head,
+        "unit: cm,mm\ntrain: [{array: p.npy, labels: pl.npy}]\n"
+        "val: [{array: g.npy, kind: voxels, cell: 50cm}]\n");
+    CHECK(!pnet_dataset_load(d, PNET_TRAIN, 1, true, &l, NULL, &e));
+    for (int i = 0; i < 9; i++) {
+        double file = 12 + i / 3 * 4 + i % 3, metres = i % 3 == 2 ? 0.001 : 0.01;
+        CHECK(l.cloud.xyz[i] == (float)(file * metres));
+        CHECK(fabs(pnet_cloud_coordinate(&l.cloud, i / 3, i % 3) - file) < 1e-4);
+    }
+    pnet_labelled_free(&l);
+    CHECK(!pnet_dataset_load(d, PNET_VAL, 0, false, &l, NULL, &e));
+    CHECK(l.cloud.rows == 2 && memcmp(l.cloud.xyz, centres, sizeof centres) == 0);
+    pnet_labelled_free(&l);
+    pnet_dataset_free(d);
+
     expect_bad(f, head, "unit: file\ntrain: [{array: p.npy, labels: pl.npy}]\n",
         "5: unit: file: an array does not state its unit: name it, m, ft ...");
     expect_bad(f, head, "unit: feet\n",
         "4: unit: `feet`: expected file, m, km, cm, mm, in, ft, us-ft or yd; or two of them for x "
         "and "
         "y, and for z: m,ft");
-    expect_bad(f, head, "train: [{array: g.npy, kind: voxels, labels: gl.npy}]\n",
-        "4: labels: the task needs one a point");
 }
 
 static void test_checks(const struct folder *f)
@@ -491,6 +498,7 @@ int main(void)
     test_arrays(&f);
     test_literal_names(&f);
     test_coordinates(&f);
+    test_units(&f);
     test_records(&f);
     test_missing_labels(&f);
     test_errors(&f);

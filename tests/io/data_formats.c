@@ -184,6 +184,55 @@ static void check_twins(const char *dir, const char *a, const char *b, double to
     pnet_cloud_free(&d);
 }
 
+/* What the files of several programs state about their units, read off their keys and texts. */
+static void check_units(const char *dir)
+{
+    static const double us_foot = 1200.0 / 3937;
+    static const struct {
+        const char *path;
+        enum pnet_axis_unit_kind xy;
+        double xy_size;
+        enum pnet_axis_unit_kind z;
+        double z_size;
+    } files[] = {
+        {"segmentation/als/mvk-thin.las", PNET_AXIS_LENGTH, us_foot, PNET_AXIS_LENGTH, us_foot},
+        {"segmentation/als/laspy_wkt_geotiff_14.las", PNET_AXIS_LENGTH, us_foot, PNET_AXIS_LENGTH,
+            us_foot},
+        {"segmentation/als/warsaw_small.las", PNET_AXIS_UNSTATED, 0, PNET_AXIS_UNSTATED, 0},
+        {"formats/las/PDAL__interesting.las", PNET_AXIS_LENGTH, 0.3048, PNET_AXIS_UNSTATED, 0},
+        {"formats/las/PDAL__epsg_4326.las", PNET_AXIS_ANGLE, M_PI / 180, PNET_AXIS_UNSTATED, 0},
+        {"formats/las/laspy__test1_4.las", PNET_AXIS_LENGTH, us_foot, PNET_AXIS_UNCLEAR, 0},
+        {"formats/las/laspy__1_4_w_evlr.las", PNET_AXIS_LENGTH, us_foot, PNET_AXIS_UNCLEAR, 0},
+        {"formats/las/laspy__simple1_3.las", PNET_AXIS_UNCLEAR, 0, PNET_AXIS_LENGTH, 1},
+        {"formats/las/libLAS__1.2_3.las", PNET_AXIS_LENGTH, 1, PNET_AXIS_UNSTATED, 0},
+        {"formats/laz/laz-perf__1815.las", PNET_AXIS_LENGTH, 1, PNET_AXIS_LENGTH, 1},
+        {"formats/ply/happly__platonic_shelf.ply", PNET_AXIS_NONE, 0, PNET_AXIS_NONE, 0}};
+    char full[2048];
+    struct pnet_cloud c;
+    struct pnet_error e = {.message = ""};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(full, sizeof full, "%s/data/%s", dir, files[i].path);
+        CHECKF(pnet_cloud_read(full, &c, NULL, &e) == PNET_OK, "%s", e.message);
+        CHECKF(c.unit[0].kind == files[i].xy && fabs(c.unit[0].size - files[i].xy_size) < 1e-12,
+            "%s: x and y: %s", full, c.unit[0].name);
+        CHECKF(c.unit[1].kind == files[i].z && fabs(c.unit[1].size - files[i].z_size) < 1e-12,
+            "%s: z: %s", full, c.unit[1].name);
+        pnet_cloud_free(&c);
+    }
+    /* The box in metres, from laspy's doubles. */
+    static const double low[] = {623317.7830835661, 386335.13538227073, 29.19685039370079};
+    const struct pnet_cloud_hints of_file = {.unit.of_file = true};
+    snprintf(full, sizeof full, "%s/data/%s", dir, files[0].path);
+    CHECKF(pnet_cloud_read_as(full, &of_file, &c, NULL, &e) == PNET_OK, "%s", e.message);
+    for (int a = 0; a < 3; a++) {
+        double least = INFINITY;
+        for (int64_t i = 0; i < c.rows; i++)
+            least = fmin(least, c.offset[a] + (double)c.xyz[3 * i + a]);
+        CHECKF(fabs(least - low[a]) < 1e-4, "axis %d: %.9g", a, least);
+    }
+    pnet_cloud_free(&c);
+}
+
 static void check_companions(const char *dir)
 {
     char path[2048];
@@ -235,6 +284,7 @@ int main(void)
     check_twins(dir, "registration/3dmatch/7-scenes-redkitchen/cloud_bin_6.ply",
         "registration/geotransformer_demo/src.npy", 1e-6);
     check_twins(dir, "formats/txt/PDAL__utm17_1.txt", "formats/txt/PDAL__utm17_2.txt", 0);
+    check_units(dir);
     check_companions(dir);
     return check_end();
 }

@@ -38,6 +38,39 @@ static void check_text(const char *text, enum pnet_axis_unit_kind xy, double xy_
 #define DEGREES PNET_AXIS_ANGLE, M_PI / 180
 #define UNCLEAR PNET_AXIS_UNCLEAR, 0
 
+/* WKT 2: units of axes, or of the system. */
+static void check_newer_texts(void)
+{
+    check_text("PROJCRS[\"a\"," BASE2 "," CONVERSION2 ",CS[Cartesian,2],AXIS[\"(E)\",east,ORDER[1],"
+               "LENGTHUNIT[\"US survey foot\",0.304800609601219]],AXIS[\"(N)\",north,ORDER[2],"
+               "LENGTHUNIT[\"US survey foot\",0.304800609601219]]]",
+        US_FOOT, NONE);
+    check_text("PROJCRS[\"a\"," BASE2 "," CONVERSION2
+               ",CS[Cartesian,2],AXIS[\"(E)\",east],AXIS[\"(N)\",north],"
+               "LENGTHUNIT[\"foot\",0.3048]]",
+        FOOT, NONE);
+    check_text("COMPOUNDCRS[\"a\",PROJCRS[\"b\"," BASE2 "," CONVERSION2
+               ",CS[Cartesian,2],AXIS[\"e\",east],AXIS[\"n\",north],"
+               "LENGTHUNIT[\"metre\",1]],VERTCRS[\"c\",VDATUM[\"d\"],CS[vertical,1],AXIS[\"H\",up,"
+               "LENGTHUNIT[\"foot\",0.3048]]]]",
+        METRE, FOOT);
+    check_text("GEOGCRS[\"a\",DATUM[\"d\",ELLIPSOID[\"e\",6378137,298,LENGTHUNIT[\"metre\",1]]],CS["
+               "ellipsoidal,3],"
+               "AXIS[\"lat\",north,ANGLEUNIT[\"degree\",0.0174532925199433]],AXIS[\"lon\",east,"
+               "ANGLEUNIT[\"degree\",0.0174532925199433]],"
+               "AXIS[\"h\",up,LENGTHUNIT[\"foot\",0.3048]]]",
+        DEGREES, FOOT);
+    check_text("GEODCRS[\"a\",DATUM[\"d\"],CS[Cartesian,3],AXIS[\"X\",geocentricX],AXIS[\"Y\","
+               "geocentricY],"
+               "AXIS[\"Z\",geocentricZ],LENGTHUNIT[\"metre\",1]]",
+        METRE, METRE);
+    check_text(
+        "BOUNDCRS[SOURCECRS[PROJCRS[\"a\"," BASE2 ",CS[Cartesian,2],LENGTHUNIT[\"foot\",0.3048]]],"
+        "TARGETCRS[GEOGCRS[\"w\",CS[ellipsoidal,2],ANGLEUNIT[\"degree\",0.0174532925199433]]],"
+        "ABRIDGEDTRANSFORMATION[\"t\",PARAMETER[\"x\",1,LENGTHUNIT[\"metre\",1]]]]",
+        FOOT, NONE);
+}
+
 static void check_texts(void)
 {
     check_text("", NONE, NONE);
@@ -79,35 +112,6 @@ static void check_texts(void)
     /* A name with brackets and quotes. */
     check_text(
         "PROJCS[\"a \"\"UNIT[\"\"x\"\",5]\"\" (ft)\"," BASE ",UNIT[\"metre\",1]]", METRE, NONE);
-    /* WKT 2: units of axes, or of the system. */
-    check_text("PROJCRS[\"a\"," BASE2 "," CONVERSION2 ",CS[Cartesian,2],AXIS[\"(E)\",east,ORDER[1],"
-               "LENGTHUNIT[\"US survey foot\",0.304800609601219]],AXIS[\"(N)\",north,ORDER[2],"
-               "LENGTHUNIT[\"US survey foot\",0.304800609601219]]]",
-        US_FOOT, NONE);
-    check_text("PROJCRS[\"a\"," BASE2 "," CONVERSION2
-               ",CS[Cartesian,2],AXIS[\"(E)\",east],AXIS[\"(N)\",north],"
-               "LENGTHUNIT[\"foot\",0.3048]]",
-        FOOT, NONE);
-    check_text("COMPOUNDCRS[\"a\",PROJCRS[\"b\"," BASE2 "," CONVERSION2
-               ",CS[Cartesian,2],AXIS[\"e\",east],AXIS[\"n\",north],"
-               "LENGTHUNIT[\"metre\",1]],VERTCRS[\"c\",VDATUM[\"d\"],CS[vertical,1],AXIS[\"H\",up,"
-               "LENGTHUNIT[\"foot\",0.3048]]]]",
-        METRE, FOOT);
-    check_text("GEOGCRS[\"a\",DATUM[\"d\",ELLIPSOID[\"e\",6378137,298,LENGTHUNIT[\"metre\",1]]],CS["
-               "ellipsoidal,3],"
-               "AXIS[\"lat\",north,ANGLEUNIT[\"degree\",0.0174532925199433]],AXIS[\"lon\",east,"
-               "ANGLEUNIT[\"degree\",0.0174532925199433]],"
-               "AXIS[\"h\",up,LENGTHUNIT[\"foot\",0.3048]]]",
-        DEGREES, FOOT);
-    check_text("GEODCRS[\"a\",DATUM[\"d\"],CS[Cartesian,3],AXIS[\"X\",geocentricX],AXIS[\"Y\","
-               "geocentricY],"
-               "AXIS[\"Z\",geocentricZ],LENGTHUNIT[\"metre\",1]]",
-        METRE, METRE);
-    check_text(
-        "BOUNDCRS[SOURCECRS[PROJCRS[\"a\"," BASE2 ",CS[Cartesian,2],LENGTHUNIT[\"foot\",0.3048]]],"
-        "TARGETCRS[GEOGCRS[\"w\",CS[ellipsoidal,2],ANGLEUNIT[\"degree\",0.0174532925199433]]],"
-        "ABRIDGEDTRANSFORMATION[\"t\",PARAMETER[\"x\",1,LENGTHUNIT[\"metre\",1]]]]",
-        FOOT, NONE);
     /* Cut, or nested without end. */
     check_text("PROJCS[\"a\",UNIT[\"foot\",0.3048", NONE, NONE);
     check_text("]]]PROJCS[\"a\",UNIT[\"foot\",0.3048]]", NONE, NONE);
@@ -375,6 +379,7 @@ int main(void)
     snprintf(copy, sizeof copy, "%s/", folder);
     check_words();
     check_texts();
+    check_newer_texts();
     check_systems(path);
     check_conversion(path, copy);
     check_silent(path, files_path(folder, "a.txt"));
