@@ -4,6 +4,7 @@
 #include "runtime/io/las_system.h"
 #include "runtime/io/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -69,6 +70,7 @@ static size_t format_size(unsigned format)
 static uint64_t count_records(const struct las *l)
 {
     const struct pnet_bytes *b = l->b;
+    assert(l->record); /* no point format is empty */
     uint64_t end = b->size, waves = 0, extended = 0;
     if (l->minor >= 3 && l->header_size >= HEADER_WAVES_LEAST) waves = load(b, WAVES_OFFSET, 8);
     if (l->minor >= 4 && l->header_size >= HEADER64_LEAST && load(b, EVLR_COUNT, 4))

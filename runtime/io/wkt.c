@@ -95,7 +95,7 @@ static bool push(struct wkt *w, struct pnet_span word)
     *n = (struct node){.keyword = find_keyword(word)};
     n->counts = counts(w, parent, n->keyword);
     if (n->counts && is_system(n->keyword) && n->keyword != VERTICAL) w->horizontal = true;
-    if (n->counts && n->keyword == AXIS) parent->axes++;
+    if (parent && n->counts && n->keyword == AXIS) parent->axes++;
     if (n->keyword == GEOCENTRIC) n->cartesian = true;
     return true;
 }
