@@ -42,7 +42,8 @@ struct hint_options {
             "of the clouds' numbers: file (what each file states), m, ft, us-ft, cm, mm ..."       \
     }
 
-/* Parses the unit, and splits the names of columns. PNET_USAGE: pnet_cloud_parse_columns; no unit of that name. The caller frees `o` with pnet_cli_free_hints. */
+/* Parses the unit, and splits the names of columns. PNET_USAGE: pnet_cloud_parse_columns; no unit of that name. The
+   caller frees `o` with pnet_cli_free_hints. */
 enum pnet_status pnet_cli_parse_hints(struct hint_options *o, struct pnet_error *e);
 void pnet_cli_free_hints(struct hint_options *o);
 /* Reads a cloud, names its columns, and prints the warning about it, if there is one. The names are those of the command line,

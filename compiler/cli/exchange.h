@@ -49,8 +49,8 @@ void pnet_cli_exchange_print(
 void pnet_cli_exchange_print_assumed(const struct pnet_exchange *x, const char *mode, FILE *out);
 /* Tells of each tensor that was taken and whose shape another layout has, too. */
 void pnet_cli_exchange_warn(const struct pnet_exchanged *r, FILE *out);
-/* Prints all lines as one object of JSON on standard output. `import`: what was imported, with what it assumes; NULL for an export.
-   `output` is left out if it is NULL. */
+/* Prints all lines as one object of JSON on standard output. `import`: what was imported, with what it assumes; NULL for an
+   export. `output` is left out if it is NULL. */
 enum pnet_status pnet_cli_exchange_json(const struct pnet_exchanged *r,
     const struct pnet_exchange *import, const struct exchange_options *o, const char *output,
     struct pnet_error *e);

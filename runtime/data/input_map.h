@@ -63,8 +63,8 @@ void pnet_input_map_parse(
 /* Replaces the columns and classes by copies of the given ones. PNET_NO_MEMORY. */
 enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *columns,
     int column_count, char *const *classes, int class_count, struct pnet_error *e);
-/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin`, `frame`, `ranges` and `unit`, which pnet_input_map_read
-   reads from memory. The owner of the stream handles its errors. */
+/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin`, `frame`, `ranges` and `unit`, which
+   pnet_input_map_read reads from memory. The owner of the stream handles its errors. */
 void pnet_input_map_print(const struct pnet_input_map *m, FILE *out);
 enum pnet_status pnet_input_map_read(const char *name, const void *text, size_t size,
     struct pnet_input_map *m, struct pnet_error *e);
@@ -115,8 +115,8 @@ enum { PNET_OUTSIDE_TEXT = 600 }; /* of the following two */
 enum pnet_status pnet_input_map_outside(const struct pnet_input_map *m,
     const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
     char text[PNET_OUTSIDE_TEXT], struct pnet_error *e);
-/* Writes "PATH: the colours reach 200 and alone would be divided by 255; ...", if the colours of the cloud are divided by a larger
-   number than those of this cloud alone would be, else "". PNET_BAD_DATA as pnet_input_map_range; PNET_NO_MEMORY. */
+/* Writes "PATH: the colours reach 200 and alone would be divided by 255; ...", if the colours of the cloud are divided by a
+   larger number than those of this cloud alone would be, else "". PNET_BAD_DATA as pnet_input_map_range; PNET_NO_MEMORY. */
 enum pnet_status pnet_input_map_alone(const struct pnet_input_map *m,
     const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
     char text[PNET_OUTSIDE_TEXT], struct pnet_error *e);

@@ -90,8 +90,8 @@ enum pnet_status pnet_ranges_add_cloud(
 /* Decides what the colours of a source are divided by, and adds the ranges of the source to `record`, those of a training or
    none. A number of the record counts: a source of the same kind is divided by it, unless its own numbers are larger, or are
    real and reach 1 at most. Calls `tell` with a line for each decision that differs from that of the training, and for the
-   clouds that pnet_ranges_add_cloud has counted. `source` is emptied. PNET_BAD_DATA: the largest real number lies between 1 and 2,
-   so that nobody can say what it is a part of. */
+   clouds that pnet_ranges_add_cloud has counted. `source` is emptied. PNET_BAD_DATA: the largest real number lies between 1
+   and 2, which is no scale. */
 enum pnet_status pnet_ranges_settle(struct pnet_ranges *record, struct pnet_ranges *source,
     void (*tell)(void *context, const char *text), void *context, struct pnet_error *e);
 

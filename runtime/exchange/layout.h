@@ -3,7 +3,8 @@
    A kernel has K cells an axis. pnet has [K^3, in / groups, out], the cell's x slowest. Coordinates of a library are three
    columns c0 c1 c2, whatever they hold: `pnet_axes` says which of x, y and z each one is.
 
-     MinkowskiEngine  kernel [K^3, in, out], c0 fastest; [in, out] for K = 1 on one level; depthwise [K^3, channels]; bias [1, out]
+     MinkowskiEngine  kernel [K^3, in, out], c0 fastest; [in, out] for K = 1 on one level; depthwise [K^3, channels];
+                      bias [1, out]
      TorchSparse      kernel [K^3, in, out], c0 fastest for odd K, slowest for even K; [in, out] for K = 1 on one level
      spconv 2.2       weight [out, K0, K1, K2, in / groups]; for K = 1 on one level [out, 1, 1, 1, in], read as [in, out]
      PyTorch          weight [out, in / groups, K0, K1, K2]; to a finer level [in, out / groups, K0, K1, K2], as ConvTranspose3d

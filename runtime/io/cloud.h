@@ -157,8 +157,8 @@ void pnet_cloud_forget_exact(struct pnet_cloud *c);
 /* Returns by how much a coordinate that models read, offset + xyz, differs from that of the file at most, metres. */
 double pnet_cloud_loss(const struct pnet_cloud *c);
 
-/* Sets c->xyz, offset, exact, strays, rows and file_row from doubles [n,3] in the unit of the file, c->metres, without rows that are
-   not finite, and thins the fields (each [n]) of `c` likewise. Every reader ends with it. */
+/* Sets c->xyz, offset, exact, strays, rows and file_row from doubles [n,3] in the unit of the file, c->metres, without rows that
+   are not finite, and thins the fields (each [n]) of `c` likewise. Every reader ends with it. */
 enum pnet_status pnet_cloud_place(
     struct pnet_cloud *c, int64_t n, const double *xyz, struct pnet_error *e);
 

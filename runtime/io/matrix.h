@@ -21,7 +21,8 @@ void pnet_matrix_free(struct pnet_matrix *m);
 void pnet_matrix_make_real(struct pnet_matrix *m, int k);
 /* Returns a new row, to be filled; `guess`: how many more rows may come. NULL: out of memory. */
 double *pnet_matrix_row(struct pnet_matrix *m, uint64_t guess);
-/* Reads `word` as column `k` of the row, the last one. Returns false if it is not a number. An empty word is a missing value, NaN. */
+/* Reads `word` as column `k` of the row, the last one. Returns false if it is not a number. An empty word is a missing value:
+   NaN. */
 bool pnet_matrix_set(struct pnet_matrix *m, double *row, int k, struct pnet_span word);
 
 /* Makes the cloud: coordinates from the columns `axis`, the others fields named by names[width] (or

@@ -18,8 +18,8 @@ bool pnet_npy_has_field(const struct pnet_npy_header *h, const char *name);
 enum pnet_status pnet_npy_add_matrix(struct pnet_columns *t, const struct pnet_npy_header *h,
     struct pnet_span name, const char *path, struct pnet_error *e);
 /* Adds the columns of an array that holds points, and sets axis[0..2] to those of the coordinates. `choice` (or NULL) names
-   the field of records that holds them, if they have such a field. PNET_BAD_DATA: records without coordinates, or with two kinds of them; a matrix that
-   has a column for each point. `path` begins the message. */
+   the field of records that holds them, if they have such a field. PNET_BAD_DATA: records without coordinates, or with two kinds
+   of them; a matrix that has a column for each point. `path` begins the message. */
 enum pnet_status pnet_npy_add_points(struct pnet_columns *t, const struct pnet_npy_header *h,
     const char *choice, int axis[3], const char *path, struct pnet_error *e);
 

@@ -482,8 +482,8 @@ static void print_times(void)
         }
 }
 
-/* With the argument `places`, `arguments`, `rounds` or `replays` that part alone; with `time` times alone. PNET_SHORT: what a sanitizer
-   gets through. */
+/* With the argument `places`, `arguments`, `rounds` or `replays` that part alone; with `time` times alone. PNET_SHORT: what a
+   sanitizer gets through. */
 int main(int argc, char **argv)
 {
     const char *why;

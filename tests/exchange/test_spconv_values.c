@@ -1,5 +1,5 @@
-/* Weights of spconv, imported, give the numbers that spconv itself gives. The numbers here were printed by spconv 2.3.8 from PyPI,
-   its build for the CPU, in one thread, with PyTorch 2.4.1: all numbers are whole, so results are equal bit for bit.
+/* Weights of spconv, imported, give the numbers that spconv itself gives. The numbers here were printed by spconv 2.3.8 from
+   PyPI, its build for the CPU, in one thread, with PyTorch 2.4.1: all numbers are whole, so results are equal bit for bit.
    Exported again, the weights are the tensors that spconv had. */
 #include "tests/exchange/imported.h"
 

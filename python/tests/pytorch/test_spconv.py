@@ -207,7 +207,7 @@ class Modules(support.Case):
         self.usage("padding must be 0", spconv.SparseConv3d, 4, 6, 1, padding=1)
 
     def test_values(self):
-        """What spconv 2.3.8 from PyPI, built for the CPU, prints in one thread; tests/exchange/test_spconv_values.c has the same."""
+        """What spconv 2.3.8 from PyPI, built for the CPU, prints in one thread, as in tests/exchange/test_spconv_values.c."""
         voxels = [(0, 0, 0), (1, 0, 0), (3, 2, 1), (2, 2, 0), (3, 3, 1), (2, 0, 2), (3, 0, 3), (1, 0, 2)]  # x, y, z
         indices = torch.tensor([[0, z, y, x] for x, y, z in voxels], dtype=torch.int32)
         features = ((5 * torch.arange(24) + 2) % 7 - 3).float().reshape(8, 3)
