@@ -1,5 +1,6 @@
 #include "compiler/cli/ranges.h"
 
+#include "runtime/base/cache.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "runtime/base/printable.h"

@@ -49,8 +49,4 @@ enum pnet_status pnet_make_folder(const char *path, struct pnet_error *e);
 /* Creates the folder of the file `path`, if the name has one. */
 enum pnet_status pnet_make_folder_of(const char *path, struct pnet_error *e);
 
-/* Sets `folder` to the one for what may be computed again: DIR/pnet, where DIR is $XDG_CACHE_HOME, else $HOME/.cache. Returns
-   false if neither is set. */
-bool pnet_cache_folder(char folder[PNET_PATH_MOST]);
-
 #endif

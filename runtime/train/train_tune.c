@@ -1,5 +1,6 @@
 #include "runtime/train/train_tune.h"
 
+#include "runtime/base/cache.h"
 #include "runtime/base/file.h"
 #include "runtime/run/peak.h"
 #include "runtime/run/tune.h"

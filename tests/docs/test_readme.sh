@@ -17,7 +17,7 @@ rm -f "${TMPDIR:-/tmp}/commands.$$"
 # What is run for tests is what the README says.
 grep -qx 'sh tests/run.sh' README.md || fail "README.md: the command for tests is missing"
 if [ -e .ci/run ]; then
-    grep -qx 'sh tests/run.sh' .ci/run || fail ".ci/run does not run what README.md says"
+    grep -q 'sh tests/bare.sh sh tests/run.sh ' .ci/run || fail ".ci/run does not run what README.md says"
 fi
 
 # The rows of a table have as many cells as its head.

@@ -196,7 +196,7 @@ int main(void)
     struct pnet_compile_options o = none;
     CHECK(cases("elaborate", none) == 33);
     CHECK(cases("limits", none) == 16);
-    CHECK(cases("rules", none) == 16);
+    CHECK(cases("rules", none) == 17);
     CHECK(cases("attention", none) == 2);
     o.purpose = PNET_FOR_TRAINING;
     CHECK(cases("training", o) == 1);
