@@ -24,8 +24,8 @@
                                                   # each file states; `m,ft`: of x and y, and of z
 
    Paths are relative to the index. Files of labels are .npy, .label (SemanticKITTI: four bytes a point, the
-   low 16 bits are the class), .bin (nuScenes-lidarseg: one byte a point), else text with one number a line. The `label` of an entry is a class or a raw
-   label. Without `map` a raw label is the index of its class.
+   low 16 bits are the class), .bin (nuScenes-lidarseg: one byte a point), else text with one number a line.
+   The `label` of an entry is a class or a raw label. Without `map` a raw label is the index of its class.
 
    The members of an .npz array are named by `points` and `labels`; an .npy array has its labels in
    a file of their own. Points are [n, p, 3 or more], labels [n] or, for segmentation, [n, p].
