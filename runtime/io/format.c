@@ -205,7 +205,7 @@ enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hi
     else
         status = f->read(&b, path, c, e);
     if (status == PNET_OK && hints->unit.of_file) status = check_unit(c, path, e);
-    if (status == PNET_OK && warning) {
+    if (status == PNET_OK && f && warning) {
         if (f->doubt) f->doubt(&b, path, hints->column_count, doubt);
         if (!*doubt) doubt_width(c, hints->column_count, doubt);
         pnet_cloud_doubts(c, &hints->unit, path, doubt, warning);
