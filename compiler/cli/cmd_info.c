@@ -105,7 +105,10 @@ static void print_cloud(const char *path, const struct pnet_cloud *c, const char
         struct span s = span_of_field(c, &c->fields[f]);
         printf("  %s  %s", pnet_printable(c->fields[f].name, text, sizeof text),
             scalar_names[c->fields[f].type]);
-        if (c->rows) printf(" from %g to %g", s.least, s.most);
+        if (s.least <= s.most)
+            printf(" from %g to %g", s.least, s.most);
+        else if (c->rows)
+            printf(" without a number");
         puts("");
     }
     pnet_cli_print_ranges(&colours->ranges, false);

@@ -19,6 +19,9 @@ prints '"kind":"cloud","points":2,"file_points":3,"warning":"'
 prints '{"name":"x","type":"float64","unit":"m","from":0,"to":10}'
 valid_json "$out"
 prints '"fields":[{"name":"heat","type":"float64","from":0.25,"to":7'
+printf 'x,y,z,heat\n0,1,2,\n10,-1,2,\n' >"$work/gaps.csv"
+run 0 info "$work/gaps.csv"
+prints 'heat  float64 without a number'
 printf 'x,y,z,heat\n' >"$work/empty.csv"
 run 0 info --json "$work/empty.csv" "$cloud"
 check 'a line a file' test "$(wc -l <"$out")" = 2
