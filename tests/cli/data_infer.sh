@@ -19,7 +19,7 @@ xargs -d '\n' -n 200 "$pnetc" info <"$work/files" >"$work/info" 2>"$work/refused
 check "info does not crash" test $? -lt 126
 awk '/^[^ ].*: [0-9]+ points$/ { points = $(NF - 1); sub(/: [0-9]+ points$/, ""); path = $0; rows[path] = points; far[path] = 0 }
     /^  .*: dropped [0-9]+ of [0-9]+ points/ { for (i = 1; i < NF; i++) if ($i == "of") rows[path] = $(i + 1) }
-    /^  [xyz] .* from .* to .* m$/ && $(NF - 1) - $(NF - 3) > 2000000 { far[path] = 1 }
+    /^  [xyz] .* from .* to / { for (i = 1; i < NF; i++) if ($i == "to" && $(i + 1) - $(i - 1) > 2000000) far[path] = 1 }
     END { for (p in rows) print far[p] "\t" rows[p] "\t" p }' "$work/info" | sort -k 3 >"$work/all"
 grep '^0' "$work/all" | cut -f 2,3 >"$work/readable"
 grep '^1' "$work/all" | cut -f 3 >"$work/far"
