@@ -199,7 +199,7 @@ static void tell_alone(const struct pnet_range *r, tell_function tell, void *con
     }
 }
 
-static void tell_nobody(void *context, const char *text)
+static void tell_nothing(void *context, const char *text)
 {
     (void)context, (void)text;
 }
@@ -218,7 +218,7 @@ enum pnet_status pnet_ranges_settle(struct pnet_ranges *record, struct pnet_rang
     void (*tell)(void *context, const char *text), void *context, struct pnet_error *e)
 {
     enum pnet_status status = PNET_OK;
-    if (!tell) tell = tell_nobody;
+    if (!tell) tell = tell_nothing;
     for (int i = 0; i < source->count && !status; i++) {
         struct pnet_range *now = &source->items[i];
         struct pnet_range *was = find(record, now->field, now->kind);

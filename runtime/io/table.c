@@ -358,7 +358,7 @@ enum pnet_status pnet_table_read(
         t.text.at += 3; /* a mark of UTF-8 */
     enum pnet_status status = parse_head(&t, &line, &found, e);
     if (status != PNET_OK) goto out;
-    /* Without names nobody leaves the first coordinate of the first point open. */
+    /* Without a line of names, an empty first cell is indentation, not a missing coordinate. */
     t.indented = found && !t.named && *line.at == '\t';
     if (t.indented) line = trim(line);
     width = find_width(&t, line, found);

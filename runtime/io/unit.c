@@ -14,7 +14,7 @@ static const struct pnet_length lengths[] = {{"m", "metres", 1, 9001},
     {"mm", "millimetres", 0.001, 1025}, {"in", "inches", 0.0254, 0}, {"ft", "feet", 0.3048, 9002},
     {"us-ft", "US survey feet", 1200.0 / 3937, 9003}, {"yd", "yards", 0.9144, 9096}};
 
-/* Lengths that files name, but nobody types. */
+/* Lengths that files name, but --unit does not take. */
 static const struct pnet_length rare[] = {{"", "Clarke's feet", 0.3047972654, 9005},
     {"", "fathoms", 1.8288, 9014}, {"", "nautical miles", 1852, 9030},
     {"", "US survey chains", 66 * 1200.0 / 3937, 9033}, {"", "miles", 1609.344, 9093}};

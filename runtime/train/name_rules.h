@@ -16,7 +16,7 @@ struct pnet_name_rules {
     int count;
 };
 
-/* The first letter of a TO that a program has guessed and nobody has confirmed. No name of pnet begins with it. */
+/* The first letter of a TO that was guessed and is not confirmed yet. No name of pnet begins with it. */
 enum { PNET_NAME_GUESS = '?' };
 
 /* Read [PATTERN, ...], {PATTERN: FACTOR, ...} and {FROM: TO, ...}; errors stick to `y`. A map with a guess is an error that lists

@@ -103,7 +103,7 @@ same "$work/want.npy" "$work/got.npy"
 # A constant of the training's config does not stay as a shift where columns replace it.
 infer "$work/eight" "$work/bytes/a.ply" "$work/got.npy" --map rgb=0.5 --map rgb=red,green,blue
 same "$work/want.npy" "$work/got.npy"
-# Real numbers beyond 1, but hardly: nobody knows what they are a part of.
+# Real numbers slightly beyond 1: neither shares of 1 nor bytes.
 cloud float 1.5 %.5f >"$work/odd.ply"
 run 4 infer $model --weights "$work/eight" --input "$work/odd.ply" -o "$work/none.npy" -q
 says 'the colour red is 1.5, the largest of its source'

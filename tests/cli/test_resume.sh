@@ -250,7 +250,7 @@ ended 129 HUP HUP
 ended 143 TERM
 ended 130 INT
 
-# While a step waits for its batch, here from a pipe that nobody writes: saved at once; the training ends with the batch, or with
+# While a step waits for its batch, here from a pipe without a writer: saved at once; the training ends with the batch, or with
 # the second signal.
 mkdir "$work/slow"
 cloud() { # POINTS
