@@ -18,21 +18,27 @@ static void say_mode(const struct exchange_options *o, unsigned degrade, const s
             o->weights, pnet_mode_text(degrade, mode), o->library);
 }
 
-static enum pnet_status export(const struct exchange_options *o, const struct exchange *x,
-    const struct pnet_safetensors *file, struct pnet_error *e) {
-    struct pnet_export_record record; struct pnet_exchanged w;
+static enum pnet_status write_export(const struct exchange_options *o, const struct exchange *x,
+    const struct pnet_safetensors *file, struct pnet_error *e)
+{
+    struct pnet_export_record record;
+    struct pnet_exchanged w;
     bool to_stdout = strcmp(o->output, "-") == 0;
-    enum pnet_status st = pnet_export_weights(&x->x, o->weights, file, &w, e); if (st) return st;
-    pnet_export_record(x->x.library, &record); st = pnet_make_folder_of(o->output, e);
-    if (!st) st = pnet_safetensors_write(
-        o->output, w.tensors, w.tensor_count, record.items, PNET_EXPORT_KEYS, e);
+    enum pnet_status st = pnet_export_weights(&x->x, o->weights, file, &w, e);
+    if (st) return st;
+    pnet_export_record(x->x.library, &record);
+    st = pnet_make_folder_of(o->output, e);
+    if (!st)
+        st = pnet_safetensors_write(
+            o->output, w.tensors, w.tensor_count, record.items, PNET_EXPORT_KEYS, e);
     if (!st && o->m.json) st = pnet_cli_exchange_json(&w, NULL, o, o->output, e);
-    if (!st && !o->m.json && !o->m.quiet){
+    if (!st && !o->m.json && !o->m.quiet) {
         FILE *out = to_stdout ? stderr : stdout;
         pnet_cli_exchange_print(&w, 1u << PNET_EXCHANGE_TAKEN, true, out);
-        fprintf(out, "%s: %zu tensors\n", o->output, w.tensor_count);}
-pnet_exchanged_free(&w);
-return st;
+        fprintf(out, "%s: %zu tensors\n", o->output, w.tensor_count);
+    }
+    pnet_exchanged_free(&w);
+    return st;
 }
 
 static int run(const struct exchange_options *o)
@@ -48,7 +54,7 @@ static int run(const struct exchange_options *o)
     if (!code) {
         assert(x.x.plan);
         say_mode(o, setting.degrade, x.x.plan);
-        st = export(o, &x, w.from.file, &e);
+        st = write_export(o, &x, w.from.file, &e);
         if (st) code = pnet_cli_complain(&e);
         pnet_cli_exchange_close(&x);
     }

@@ -50,7 +50,7 @@ infer() { # weights, cloud, output, options
 infer "$work/words" "$work/set/dark.ply" "$work/dark.npy"
 says 'dark.ply: the colours reach 252 and alone would be divided by 255; they are divided by 65535, as others of their source or of the training'
 infer "$work/words" "$work/set/dark.ply" "$work/told.npy" --map 'rgb=red,green,blue*1/65535'
-check "nothing is told of a scale that is given" test ! -s "$err"
+check "no notice about a scale that is given" test ! -s "$err"
 same "$work/dark.npy" "$work/told.npy"
 infer "$work/words" "$work/set/dark.ply" "$work/mapped.npy" --map rgb=red,green,blue
 same "$work/dark.npy" "$work/mapped.npy"
