@@ -149,7 +149,7 @@ def measure(o):
                for _ in range(layers)]
     net = spconv.SparseSequential(*(spconv.SubMConv3d(o.channels, o.channels, 3, bias=False, indice_key="k")
                                     for _ in range(layers))).to(o.device)
-    sparse = spconv.SparseConvTensor(x, indices, extent, 1)
+    sparse = spconv.SparseConvTensor(x, indices, extent, 1).keep_sets()
 
     def steps(net):
         parameters = list(net.parameters())

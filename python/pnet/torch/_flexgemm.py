@@ -11,23 +11,14 @@ from pnet.torch import _sets, _sums
 class NeighborCache:
     """A set that sparse_submanifold_conv3d gives and takes, for the same coordinates, shape, kernel and dilation."""
 
-    def __init__(self, coords: Tensor, made: _sets.VoxelSet, rule: tuple):
-        self._coords, self._version = coords, _sets.version_of(coords)
+    def __init__(self, made: _sets.VoxelSet, rule: tuple):
         self._set, self._rule = made, rule
-
-    def __getstate__(self) -> dict:
-        _sets.same_rows(self._coords, self._version, self._coords)
-        return {**self.__dict__, "_version": None}
-
-    def __setstate__(self, state: dict) -> None:
-        self.__dict__.update(state)
-        self._version = _sets.version_of(self._coords)
 
     def of(self, coords: Tensor, rule: tuple) -> _sets.VoxelSet:
         """The set, if it is that of these coordinates and this rule."""
         if rule != self._rule:
             raise ValueError(f"the neighbor_cache was made for shape, kernel and dilation {self._rule}, not {rule}")
-        if not _sets.same_rows(self._coords, self._version, coords):
+        if not self._set._voxels[0].same_rows(coords):
             raise ValueError("the neighbor_cache was made for other coordinates")
         return self._set
 
@@ -48,7 +39,7 @@ def sparse_submanifold_conv3d(feats: Tensor, coords: Tensor, shape, weight: Tens
     rule = (extent, kernel, tuple(_sets.axes("dilation", dilation, 3)))
     if neighbor_cache is None:
         made = _sets.voxel_set(coords, extent, kernel, dilation=rule[2], batches=int(shape[0]))
-        neighbor_cache = NeighborCache(coords, made, rule)
+        neighbor_cache = NeighborCache(made, rule)
     else:
         made = neighbor_cache.of(coords, rule)
     return _sums.conv(made._triplets, feats, weight, bias, 1, outer=True), neighbor_cache

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pnet import _library as library
 from pnet import points as arrays
-from pnet.torch import _calls, _device, _geometry, _sums
+from pnet.torch import _calls, _device, _geometry, _sets, _sums
 from pnet.torch._calls import Triplets
 
 _held: dict[int, object] = {}  # what tokens stand for
@@ -26,7 +26,7 @@ def hold(what: object) -> Tensor:
     """A token for an object of the library: a tensor with a number, by which operators find the object as long as the token's
     memory is used, by autograd or whoever. It means nothing in another process."""
     number = next(_numbers)
-    token = torch.tensor([number])
+    token = torch.tensor([number], device="cpu")
     _held[number] = what
     weakref.finalize(token.untyped_storage(), _held.pop, number, None).atexit = False
     return token
@@ -115,7 +115,8 @@ def _once(make):
         with self._making:
             known = self._made.setdefault(other, {})
             if rule not in known:
-                known[rule] = make(self, *given, **named)
+                with _sets.apart():
+                    known[rule] = make(self, *given, **named)
             return known[rule]
     return made
 
@@ -128,9 +129,10 @@ class Points:
     sample      int32 or int64 [rows]: the sample of each row, of `batches`
     cell        metres: the finest cells that will be sampled, along which points lie inside; 0: along cells of their own
 
-    All of these, and all features, lie on one device. Levels, sets, maps and buckets are made once and kept with the points; on a
-    GPU making one waits for the stream that was the current one when the points were made. Raises pnet.Error, which names the row
-    of a coordinate that is not finite, or of a wrong sample.
+    All of these, and all features, lie on one device. Levels, sets, maps and buckets are made once and kept with the points, until
+    drop_sets(); on a GPU making one waits for the stream that was the current one when the points were made. They are those of the
+    positions at that time: `positions` raises ValueError once the tensor was written to. Raises pnet.Error, which names the row of a
+    coordinate that is not finite, or of a wrong sample.
     """
 
     def __init__(self, positions: Tensor, *, row_splits: Tensor | None = None, sample: Tensor | None = None, batches: int = 0,
@@ -139,17 +141,31 @@ class Points:
             raise library.refuse(f"positions: expected a tensor, not {type(positions).__name__}")
         home = _device.home(positions.device)
         made = _geometry.points(positions, row_splits, sample, batches, cell)
-        self._begin(positions, made, home, made.rows)
+        self._begin(positions, _sets.version_of(positions), None, made, home)
 
-    def _begin(self, positions: Tensor, points: arrays.Points, home: torch.cuda.Stream | None, given: int) -> None:
-        self.positions, self._points = positions, points
-        self._home, self._given = home, given  # the stream of all that is made of them, and the rows of the positions given first
+    def _begin(self, given: Tensor, version: int | None, rows: Tensor | None, points: arrays.Points,
+               home: torch.cuda.Stream | None) -> None:
+        self._given, self._version, self._rows = given, version, rows  # the positions given first; of a level, which of their rows
+        self._points, self._home = points, home  # the stream of all that is made of them
         self._levels: dict[float, Points] = {}
         self._made: weakref.WeakKeyDictionary[Points, dict] = weakref.WeakKeyDictionary()
         self._making = threading.RLock()
 
     def __reduce__(self):
         raise TypeError("points are not copied or pickled: make them again of their positions")
+
+    @property
+    def positions(self) -> Tensor:
+        """float32 [rows, 3], metres. Those of a level are gathered anew each time, with the gradients of the positions given."""
+        if self._version not in (None, _sets.version_of(self._given)) and not torch.compiler.is_compiling():
+            raise ValueError("positions were written to in place after points were made of them: make points of them again")
+        return self._given if self._rows is None else self._given[self._rows]
+
+    def drop_sets(self) -> None:
+        """Forgets levels, sets, maps and buckets; those that the program holds stay as they are."""
+        with self._making:
+            self._levels.clear()
+            self._made.clear()
 
     @property
     def rows(self) -> int:
@@ -167,7 +183,7 @@ class Points:
 
     @property
     def device(self) -> torch.device:
-        return self.positions.device
+        return self._given.device
 
     def _get(self, name: str, of: arrays.Points, *others: arrays.Points, width: int = 0) -> Tensor:
         """What a function fills: float32 [rows, width], or int32 [rows]."""
@@ -200,13 +216,9 @@ class Points:
                 if made.rows == self.rows and made.cell == self.cell:
                     return self  # its own cells
                 level = Points.__new__(Points)
-                if self.positions.requires_grad:
-                    place = torch.empty(self._given, dtype=torch.long, device=self.device)
-                    place[self.sources().long()] = torch.arange(self.rows, device=self.device)
-                    positions = self.positions[place[self._get("pnet_points_sources", made).long()]]
-                else:
-                    positions = self._get("pnet_points_positions", made, width=3)
-                level._begin(positions, made, self._home, self._given)
+                with _sets.apart():
+                    rows = self._get("pnet_points_sources", made).long()
+                level._begin(self._given, self._version, rows, made, self._home)
                 self._levels[cell] = level
             return self._levels[cell]
 

@@ -1,11 +1,11 @@
-"""Sets of voxels, made once for each tensor of indices."""
+"""Sets of voxels, and what keeps them for other layers."""
 
 from __future__ import annotations
 
+import contextlib
 import operator
-import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -33,11 +33,111 @@ def version_of(tensor: Tensor) -> int | None:
     return tensor._version
 
 
-def same_rows(known: Tensor, version: int | None, given: Tensor) -> bool:
-    """Whether `given` has the rows that `known` had at this version."""
-    if version is not None and version_of(known) not in (None, version):
-        raise ValueError("the indices of voxels were written to in place after a set was made of them: give a new tensor")
-    return known is given or torch.equal(known, given)
+@contextlib.contextmanager
+def apart():
+    """What is made inside lasts: it is no part of a graph of autograd, and no inference tensor, which no later training could
+    save for its backward."""
+    with torch.inference_mode(False), torch.no_grad():
+        yield
+
+
+class Stamp:
+    """How a tensor was, to find out whether it was written to since.
+
+    PyTorch counts writes, but not those through NumPy, `.data`, or programs that it does not know of. On the CPU values are
+    compared too. On a GPU that would wait for it, so the count decides alone.
+
+    sure   whether writes are found at all: not while PyTorch compiles, nor those to inference tensors on a GPU
+    """
+
+    def __init__(self, tensor: Tensor):
+        self._version = version_of(tensor)
+        self._values = tensor.detach().clone() if tensor.device.type == "cpu" and _sums.is_direct(tensor) else None
+        self.sure = self._version is not None or self._values is not None
+
+    def changed(self, tensor: Tensor) -> bool:
+        """Whether it is seen to have other values."""
+        if self._version is not None and version_of(tensor) not in (None, self._version):
+            return True
+        return self._values is not None and _sums.is_direct(tensor) and not torch.equal(self._values, tensor)
+
+
+class _Kept(dict):
+    """Sets of the same voxels by rule: triplets, and the voxels of the outputs, None: those of the inputs."""
+
+
+class Voxels:
+    """The voxels of sparse tensors, and the sets that layers made of them.
+
+    It finds a set as long as a result holds sets(): so sets end with what was computed with them, as those of spconv do with their
+    indice_dict, however long the indices are there. keep() makes them last as long as the voxels.
+    """
+
+    def __init__(self, indices: Tensor, kept: bool = False):
+        self.indices, self._stamp = indices, Stamp(indices)
+        self._kept = _Kept() if kept else None
+        self._known: weakref.ref | None = None
+
+    @property
+    def kept(self) -> bool:
+        return self._kept is not None
+
+    def unchanged(self) -> bool:
+        """Whether the indices are not seen to have been written to."""
+        return not self._stamp.changed(self.indices)
+
+    def check(self) -> None:
+        if not self.unchanged():
+            raise ValueError("the indices of voxels were written to in place after a set was made of them: give a new tensor")
+
+    def same_rows(self, given: Tensor) -> bool:
+        """Whether `given` has these voxels in this order. Raises ValueError where they are no longer known."""
+        self.check()
+        return self.indices is given or torch.equal(self.indices, given)
+
+    def sets(self) -> _Kept:
+        """What find() looks into, for results to hold."""
+        found = self._kept
+        if found is None and self._known is not None:
+            found = self._known()
+        if found is None:
+            found = _Kept()
+            self._known = weakref.ref(found)
+        return found
+
+    def keep(self) -> None:
+        if not self.kept:
+            self._kept = self.sets()
+        for _, outputs in self._kept.values():
+            if outputs is not None:
+                outputs.keep()
+
+    def drop(self) -> None:
+        """Forgets all sets, and those of their outputs."""
+        known, self._kept, self._known = self.sets(), None, None
+        for _, outputs in known.values():
+            if outputs is not None:
+                outputs.drop()
+
+    def find(self, rule: tuple, make: Callable[[], tuple[Triplets, Tensor | None]]) -> tuple[Triplets, Voxels]:
+        """The set by this rule and the voxels of its outputs; what `make` gives, where it is not there."""
+        if torch.compiler.is_compiling():
+            triplets, outputs = make()
+            return triplets, self if outputs is None else Voxels(outputs)
+        sets = self.sets() if self._stamp.sure else {}
+        known = sets.get(rule)
+        if known is None or not (known[1] is None or known[1].unchanged()):  # whoever got the outputs may have written to them
+            with apart():
+                triplets, outputs = make()
+            known = sets[rule] = triplets, None if outputs is None else Voxels(outputs, self.kept)
+        return known[0], self if known[1] is None else known[1]
+
+    def __getstate__(self) -> dict:
+        self.check()
+        return {"indices": self.indices}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(**state)
 
 
 class VoxelSet:
@@ -48,13 +148,13 @@ class VoxelSet:
     rows_in, rows_out, taps
     """
 
-    def __init__(self, triplets: Triplets, indices: tuple[Tensor, Tensor], extents: tuple[list[int], list[int]]):
+    def __init__(self, triplets: Triplets, voxels: tuple[Voxels, Voxels], extents: tuple[list[int], list[int]]):
         self._triplets = triplets
-        self._indices, self._extents = indices, extents  # of inputs and outputs
+        self._voxels, self._extents = voxels, extents  # of inputs and outputs
 
     @property
     def indices(self) -> Tensor:
-        return self._indices[1]
+        return self._voxels[1].indices
 
     @property
     def extent(self) -> list[int]:
@@ -62,11 +162,11 @@ class VoxelSet:
 
     @property
     def rows_in(self) -> int:
-        return self._indices[0].shape[0]
+        return self._voxels[0].indices.shape[0]
 
     @property
     def rows_out(self) -> int:
-        return self._indices[1].shape[0]
+        return self._voxels[1].indices.shape[0]
 
     @property
     def taps(self) -> int:
@@ -74,7 +174,7 @@ class VoxelSet:
 
     def inverse(self) -> VoxelSet:
         """The same triplets from the outputs back to the inputs, in their order."""
-        return VoxelSet(self._triplets.inverse(), self._indices[::-1], self._extents[::-1])
+        return VoxelSet(self._triplets.inverse(), self._voxels[::-1], self._extents[::-1])
 
     def conv(self, features: Tensor, weight: Tensor, bias: Tensor | None = None, groups: int = 1) -> Tensor:
         """result[i] = bias + sum over (i, j, k) of features[j] weight[k].
@@ -91,37 +191,6 @@ class VoxelSet:
         return _sums.pool(self._triplets, features, kind)
 
 
-class _Cache:
-    """Sets of tensors of indices that are still there, by rule. It keeps no tensor of indices, and forgets sets with it."""
-
-    def __init__(self):
-        self._known: dict[int, tuple[weakref.ref, int, dict]] = {}
-        self._lock = threading.RLock()  # a reference may end while its thread holds it
-
-    def of(self, indices: Tensor) -> dict:
-        """The sets of this tensor as it is now; one to throw away where PyTorch does not know whether it is written to."""
-        version = version_of(indices)
-        if version is None:
-            return {}
-        with self._lock:
-            known = self._known.get(id(indices))
-            if known is None or known[0]() is not indices or known[1] != version:
-                known = weakref.ref(indices, self._forget(id(indices))), version, {}
-                self._known[id(indices)] = known
-            return known[2]
-
-    def _forget(self, number: int):
-        def forget(ended: weakref.ref) -> None:
-            with self._lock:
-                known = self._known.get(number)
-                if known is not None and known[0] is ended:
-                    del self._known[number]
-        return forget
-
-
-_cache = _Cache()
-
-
 def extent_after(kind: str, extent: Sequence[int], kernel, stride, padding, dilation, output_padding) -> list[int]:
     """The extent of the outputs, as docs/library.md defines it."""
     if kind == "submanifold":
@@ -134,7 +203,7 @@ def extent_after(kind: str, extent: Sequence[int], kernel, stride, padding, dila
 
 def voxel_set(indices: Tensor, extent, kernel=3, *, kind: str = "submanifold", stride=1, padding=0, dilation=1, output_padding=0,
               batches: int = 1) -> VoxelSet:
-    """The set of voxels that a kernel joins.
+    """The set of voxels that a kernel joins, made anew by each call: a program keeps it as long as it needs it.
 
     On each axis, with the kernel's size K, stride s, padding p and dilation d, the voxels x and y meet in tap t where
     y s + t d - p = x. submanifold: outputs are the inputs; strided: outputs are all y that meet an input x; transposed: outputs
@@ -145,21 +214,25 @@ def voxel_set(indices: Tensor, extent, kernel=3, *, kind: str = "submanifold", s
     kernel, stride, padding, dilation, output_padding   a number for all axes, or one an axis
     batches   samples; they may be empty
 
-    A set of the same tensor by the same rule is made once, as long as the tensor is there and not written to.
     Raises pnet.Error, which names rows of voxels that lie outside or are there twice.
     """
     if indices.dim() != 2 or not 2 <= indices.shape[1] <= 4:
         raise library.refuse(f"indices is {list(indices.shape)}, expected [rows, 2 to 4]: the sample, then one to three indices")
+    return set_of(Voxels(indices), extent, kernel, kind, stride, padding, dilation, output_padding, batches)
+
+
+def set_of(voxels: Voxels, extent, kernel, kind: str, stride, padding, dilation, output_padding, batches: int) -> VoxelSet:
+    """The set by voxel_set()'s arguments, which is found where these voxels know it."""
+    indices = voxels.indices
     count = indices.shape[1] - 1
     numbers = [axes(name, value, count) for name, value in (
         ("kernel", kernel), ("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", output_padding))]
     inside = axes("extent", extent, count)
-    rule = (kind, batches, *map(tuple, (inside, *numbers)))
-    sets = _cache.of(indices)
-    if rule not in sets:
+
+    def make() -> tuple[Triplets, Tensor | None]:
         # as _sums.conv(): an operator takes as long as the set of some thousand voxels
-        make = _ops.make_voxel_set if _sums.is_direct(indices) else _ops.voxel_set
-        outputs, by_out, by_in, sizes = make(indices, kind, inside, *numbers, batches)
+        make_set = _ops.make_voxel_set if _sums.is_direct(indices) else _ops.voxel_set
+        outputs, by_out, by_in, sizes = make_set(indices, kind, inside, *numbers, batches)
         if kind == "submanifold":
             outputs = None
         rows = indices.shape[0]
@@ -171,22 +244,24 @@ def voxel_set(indices: Tensor, extent, kernel=3, *, kind: str = "submanifold", s
             triplets.made()
         elif outputs is not None:
             torch._check(outputs.shape[0] > 1)  # or else a batch norm behind it could not be compiled, which asks for that
-        sets[rule] = triplets, outputs
-    triplets, outputs = sets[rule]
-    return VoxelSet(triplets, (indices, indices if outputs is None else outputs),
-                    (inside, extent_after(kind, inside, *numbers)))
+        return triplets, outputs
+
+    triplets, outputs = voxels.find((kind, batches, *map(tuple, (inside, *numbers))), make)
+    return VoxelSet(triplets, (voxels, outputs), (inside, extent_after(kind, inside, *numbers)))
 
 
-def sample_set(indices: Tensor, batches: int) -> VoxelSet:
-    """One output for each sample, which joins all rows of it; made once, as those of voxel_set()."""
-    sets, rule = _cache.of(indices), ("samples", batches)
-    if rule not in sets:
+def sample_set(voxels: Voxels, batches: int) -> VoxelSet:
+    """One output for each sample, which joins all rows of it; found where these voxels know it."""
+    indices = voxels.indices
+
+    def make() -> tuple[Triplets, Tensor]:
         rows = indices.shape[0]
         i = indices[:, 0].contiguous()
         j = torch.arange(rows, dtype=torch.int32, device=indices.device)
         by_out, by_in, sizes = _ops.triplet_set(i, j, torch.zeros_like(j), batches, rows, 1)
         triplets = Triplets(by_out, by_in, sizes.shape[1], batches, rows, 1)
         samples = torch.arange(batches, dtype=torch.int32, device=indices.device).reshape(-1, 1)
-        sets[rule] = triplets if torch.compiler.is_compiling() else triplets.made(), samples
-    triplets, samples = sets[rule]
-    return VoxelSet(triplets, (indices, samples), ([], []))
+        return triplets if torch.compiler.is_compiling() else triplets.made(), samples
+
+    triplets, samples = voxels.find(("samples", batches), make)
+    return VoxelSet(triplets, (voxels, samples), ([], []))

@@ -216,27 +216,6 @@ class Operators(support.Case):
         self.same(coarse.conv(self.x.features, weight), torch.from_numpy(ours.conv(self.x.features, weight)))
         self.near(coarse.pool(self.x.features, "sum"), coarse.conv(self.x.features, torch.eye(4).expand(8, 4, 4)).double())
 
-    def test_made_once(self):
-        again = pnet.torch.voxel_set(self.x.indices, SHAPE, batches=2)
-        self.assertIs(again._triplets, self.set._triplets)
-        other = pnet.torch.voxel_set(self.x.indices, SHAPE, 5, batches=2)
-        self.assertIsNot(other._triplets, self.set._triplets)
-        x = self.x.indices
-        x[:] = x.flip(0)  # written to: the tensor is another one
-        changed = pnet.torch.voxel_set(x, SHAPE, batches=2)
-        self.assertIsNot(changed._triplets, self.set._triplets)
-        self.same(changed.conv(self.x.features.flip(0), self.weight), self.set.conv(self.x.features, self.weight).flip(0))
-
-    def test_forgotten(self):
-        """A set is kept as long as its indices, and no longer."""
-        from pnet.torch import _sets
-        gc.collect()
-        before = len(_sets._cache._known)
-        for _ in range(20):
-            pnet.torch.voxel_set(self.x.indices.clone(), SHAPE, batches=2)
-            pnet.torch.voxel_set(self.x.indices.clone(), SHAPE, 2, kind="strided", batches=2)
-        self.assertEqual(len(_sets._cache._known), before)
-
     def test_wrong(self):
         twice = torch.cat([self.x.indices, self.x.indices[:1]])
         self.usage("same voxel", pnet.torch.voxel_set, twice, SHAPE, batches=2)

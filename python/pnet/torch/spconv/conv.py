@@ -40,11 +40,11 @@ class SetModule(SparseModule):
     def _rule(self) -> tuple:
         return (self.kind, *map(tuple, self._numbers()))
 
-    def _find(self, x: SparseConvTensor) -> tuple[IndiceData, dict]:
-        """The set for an input, and the indice_dict of the result, with it."""
+    def _find(self, x: SparseConvTensor) -> tuple[IndiceData, dict, dict | None]:
+        """The set for an input, the indice_dict of the result, with it, and what the result holds for other layers to find."""
         found = None if self.indice_key is None else x.indice_dict.get(self.indice_key)
         if found is not None and found.is_of(self.kind, self._numbers(), x):
-            return found, x.indice_dict
+            return found, x.indice_dict, None
         if x.indices.shape[1] != 1 + self.ndim:
             raise library.refuse(f"the layer has {self.ndim} axes, and indices is {list(x.indices.shape)}")
         if found is not None:
@@ -52,12 +52,13 @@ class SetModule(SparseModule):
                 raise ValueError(f"indice_key {self.indice_key!r} belongs to another kind of set, kernel, dilation, stride or "
                                  f"padding: {found.rule}, not {self._rule()}")
             found.check_inputs(self.indice_key, x)
-            return found, x.indice_dict
-        made = _sets.voxel_set(x.indices, x.spatial_shape, self.kernel_size, kind=self.kind, stride=self.stride,
-                               padding=self.padding, dilation=self.dilation, output_padding=self.output_padding,
-                               batches=x.batch_size)
-        found = IndiceData(made, x.indices, x.spatial_shape, self._rule())
-        return found, x.indice_dict if self.indice_key is None else {**x.indice_dict, self.indice_key: found}
+            return found, x.indice_dict, None
+        known = x._known()
+        hold = known.sets()
+        made = _sets.set_of(known, x.spatial_shape, self.kernel_size, self.kind, self.stride, self.padding, self.dilation,
+                            self.output_padding, x.batch_size)
+        found = IndiceData(made, x.spatial_shape, self._rule())
+        return found, x.indice_dict if self.indice_key is None else {**x.indice_dict, self.indice_key: found}, hold
 
     def _count_voxels(self, rows: int) -> None:
         """For record_voxel_count: the buffer that checkpoints of spconv have."""
@@ -154,18 +155,18 @@ class SparseConvolution(SetModule):
             return input.replace_feature(self._product(input.features))
         if self.inverse:
             found = self._back(input)
-            made, indices, indice_dict = found.made.inverse(), found.indices, input.indice_dict
-            shape = found.spatial_shape
+            made, indice_dict, hold, shape = found.made.inverse(), input.indice_dict, None, found.spatial_shape
         else:
-            found, indice_dict = self._find(input)
-            made, indices, shape = found.made, found.out_indices, found.out_spatial_shape
+            found, indice_dict, hold = self._find(input)
+            made, shape = found.made, found.out_spatial_shape
             if self.training and VOXEL_COUNT in self._buffers:
-                self._count_voxels(indices.shape[0])
+                self._count_voxels(made.rows_out)
         learned = self._parameters  # nn.Module looks there last
         weight = learned["weight"] if "weight" in learned else self.weight
         bias = learned["bias"] if "bias" in learned else self.bias
         features = _sums.conv(made._triplets, given, weight, bias, self.groups, True)
-        return input._with(features, indices, shape, indice_dict)
+        voxels = made._voxels[1]
+        return input._with(features, voxels.indices, shape, indice_dict, voxels, hold)
 
 
 def weights_by_tap(module: nn.Module) -> nn.Module:

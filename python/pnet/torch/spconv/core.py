@@ -37,20 +37,18 @@ def expand_nd(ndim: int, value) -> list[int]:
 class IndiceData:
     """What a layer with an indice_key leaves for others: a set, and the voxels, shapes and rule that it was made of."""
 
-    def __init__(self, made: _sets.VoxelSet, indices: Tensor, spatial_shape: list[int], rule: tuple):
+    def __init__(self, made: _sets.VoxelSet, spatial_shape: list[int], rule: tuple):
         self.made, self.rule = made, rule
         self._numbers = [list(numbers) for numbers in rule[1:]]
-        self.indices, self.spatial_shape = indices, spatial_shape
-        self.out_indices, self.out_spatial_shape = made.indices, made.extent
-        self._versions = self._present()
+        self.spatial_shape, self.out_spatial_shape = spatial_shape, made.extent
 
-    def _present(self) -> tuple:
-        return _sets.version_of(self.indices), _sets.version_of(self.out_indices)
+    @property
+    def indices(self) -> Tensor:
+        return self.made._voxels[0].indices
 
-    def _same_version(self, side: int) -> bool:
-        """Whether indices are known to be as they were."""
-        version = self._versions[side]
-        return version is not None and version == _sets.version_of(self.out_indices if side else self.indices)
+    @property
+    def out_indices(self) -> Tensor:
+        return self.made._voxels[1].indices
 
     @property
     def is_subm(self) -> bool:
@@ -62,35 +60,28 @@ class IndiceData:
 
     def is_of(self, kind: str, numbers: list[list[int]], x: SparseConvTensor) -> bool:
         """Whether this is at once seen to be the set of this kind and these numbers for x; where not, check_inputs() says."""
-        return (self.rule[0] == kind and self._numbers == numbers and x.indices is self.indices
-                and x.spatial_shape == self.spatial_shape and self._same_version(0))
+        inputs, outputs = self.made._voxels
+        return (self.rule[0] == kind and self._numbers == numbers and x.indices is inputs.indices
+                and x.spatial_shape == self.spatial_shape and inputs.unchanged()
+                and (outputs is inputs or outputs.unchanged()))
 
     def check_inputs(self, key: str, x: SparseConvTensor) -> None:
         """Raises ValueError unless x has the voxels that the set has as inputs."""
-        self._check(key, x, self.indices, self.spatial_shape, self._versions[0])
+        self._check(key, x, self.made._voxels[0], self.spatial_shape)
+        self.made._voxels[1].check()
 
     def check_outputs(self, key: str, x: SparseConvTensor) -> None:
         """The same for outputs."""
-        if x.indices is self.out_indices and x.spatial_shape is self.out_spatial_shape and self._same_version(1):
-            return
-        self._check(key, x, self.out_indices, self.out_spatial_shape, self._versions[1])
+        self._check(key, x, self.made._voxels[1], self.out_spatial_shape)
+        self.made._voxels[0].check()
 
     @staticmethod
-    def _check(key: str, x: SparseConvTensor, indices: Tensor, shape: list[int], version) -> None:
+    def _check(key: str, x: SparseConvTensor, voxels: _sets.Voxels, shape: list[int]) -> None:
         if shape != x.spatial_shape:
             raise ValueError(f"indice_key {key!r} belongs to the spatial shape {shape}, and the input has {x.spatial_shape}")
-        if not _sets.same_rows(indices, version, x.indices):
+        if not voxels.same_rows(x.indices):
             raise ValueError(f"indice_key {key!r} belongs to other voxels, or another order of them, than those of the input: "
                              "layers that share a key must get the same indices")
-
-    def __getstate__(self) -> dict:
-        for tensor, version in zip((self.indices, self.out_indices), self._versions):
-            _sets.same_rows(tensor, version, tensor)
-        return {**self.__dict__, "_versions": None}  # those of a copy are its own
-
-    def __setstate__(self, state: dict) -> None:
-        self.__dict__.update(state)
-        self._versions = self._present()
 
 
 class SparseConvTensor:
@@ -101,6 +92,9 @@ class SparseConvTensor:
     spatial_shape  a number an axis: 0 <= index < spatial_shape
     batch_size     samples; some may have no voxels
     grid, voxel_num, benchmark and what follows are kept and ignored
+
+    Sets of its voxels, which layers make, are found by other layers as long as a result of one of them is there; keep_sets() keeps
+    them as long as this tensor.
     """
 
     def __init__(self, features: Tensor, indices: Tensor, spatial_shape, batch_size: int, grid=None, voxel_num=None,
@@ -122,6 +116,11 @@ class SparseConvTensor:
         self.indice_dict = {} if indice_dict is None else indice_dict
         self.grid, self.voxel_num, self.benchmark, self.force_algo = grid, voxel_num, benchmark, force_algo
         self.benchmark_record = {}
+        self._voxels: _sets.Voxels | None = None
+        self._sets: tuple | None = None  # sets that end with this tensor
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_voxels": None, "_sets": None}  # a copy makes its own
 
     def __repr__(self) -> str:
         return f"SparseConvTensor[shape={list(self._features.shape)}, spatial_shape={self.spatial_shape}]"
@@ -134,7 +133,32 @@ class SparseConvTensor:
     def features(self, _) -> None:
         raise ValueError("features cannot be assigned: x = x.replace_feature(features) makes another tensor")
 
-    def _with(self, features: Tensor, indices: Tensor, spatial_shape, indice_dict: dict) -> SparseConvTensor:
+    def _known(self) -> _sets.Voxels:
+        """Its voxels as they are now, with the sets that were made of them."""
+        if torch.compiler.is_compiling():
+            return _sets.Voxels(self.indices)
+        found = self._voxels
+        if found is None or found.indices is not self.indices or not found.unchanged():
+            self._voxels = found = _sets.Voxels(self.indices, found is not None and found.kept)
+            self._sets = None
+        return found
+
+    def keep_sets(self) -> SparseConvTensor:
+        """From now on sets of these voxels, and of those that layers make of them, last as long as this tensor: for a CUDA graph,
+        or voxels that a network gets again and again. Returns the tensor itself."""
+        self._known().keep()
+        return self
+
+    def drop_sets(self) -> None:
+        """Forgets sets of these voxels and of those that layers made of them, those with an indice_key too. Results of layers keep
+        what their backward needs."""
+        self._known().drop()
+        self._sets, self.indice_dict = None, {}
+
+    def _with(self, features: Tensor, indices: Tensor, spatial_shape, indice_dict: dict,
+              voxels: _sets.Voxels | None = None, hold: dict | None = None) -> SparseConvTensor:
+        """voxels   those of `indices`, whose sets the result holds
+        hold     sets of the input's voxels, which it holds too"""
         if torch.compiler.is_compiling():  # PyTorch 2.4 does not look into __new__
             made = SparseConvTensor(features, indices, spatial_shape, self.batch_size, self.grid, self.voxel_num, indice_dict,
                                     self.benchmark, force_algo=self.force_algo)
@@ -144,11 +168,17 @@ class SparseConvTensor:
         made._features, made.indices, made.spatial_shape, made.indice_dict = features, indices, spatial_shape, indice_dict
         made.batch_size, made.grid, made.voxel_num, made.benchmark = self.batch_size, self.grid, self.voxel_num, self.benchmark
         made.force_algo, made.benchmark_record = self.force_algo, self.benchmark_record
+        made._voxels, made._sets = voxels, None if voxels is None else (voxels.sets(), hold)
         return made
 
     def replace_feature(self, feature: Tensor) -> SparseConvTensor:
         """The same voxels with other features."""
-        return self._with(feature, self.indices, self.spatial_shape, self.indice_dict)
+        made = self._with(feature, self.indices, self.spatial_shape, self.indice_dict)
+        if not torch.compiler.is_compiling():
+            if self._voxels is None:
+                self._voxels = _sets.Voxels(self.indices)
+            made._voxels, made._sets = self._voxels, self._sets
+        return made
 
     def shadow_copy(self) -> SparseConvTensor:
         """Another tensor with the same members."""
@@ -211,5 +241,5 @@ class SparseConvTensor:
 
 def check_same(x: SparseConvTensor, other: SparseConvTensor) -> None:
     """Raises ValueError unless both have the same voxels in the same order."""
-    if x.spatial_shape != other.spatial_shape or not _sets.same_rows(x.indices, None, other.indices):
+    if x.spatial_shape != other.spatial_shape or not (x.indices is other.indices or torch.equal(x.indices, other.indices)):
         raise ValueError("the tensors have other voxels, or another order of them: functional.sparse_add adds such tensors")

@@ -32,10 +32,11 @@ class _Pool(SetModule):
     def forward(self, input: SparseConvTensor) -> SparseConvTensor:
         if not isinstance(input, SparseConvTensor):
             raise TypeError(f"expected a SparseConvTensor, not {type(input).__name__}")
-        found, indice_dict = self._find(input)
+        found, indice_dict, hold = self._find(input)
         self._count_voxels(found.out_indices.shape[0])
         features = found.made.pool(input.features, self.how)
-        return input._with(features, found.out_indices, found.out_spatial_shape, indice_dict)
+        voxels = found.made._voxels[1]
+        return input._with(features, voxels.indices, found.out_spatial_shape, indice_dict, voxels, hold)
 
 
 class SparseMaxPool(_Pool):
@@ -76,7 +77,7 @@ class _GlobalPool(SparseModule):
             raise TypeError(f"expected a SparseConvTensor, not {type(input).__name__}")
         if input.indices.shape[0] != input.features.shape[0]:
             raise library.refuse(f"there are {input.features.shape[0]} rows of features for {input.indices.shape[0]} voxels")
-        return _sets.sample_set(input.indices, input.batch_size).pool(input.features, self.how)
+        return _sets.sample_set(input._known(), input.batch_size).pool(input.features, self.how)
 
 
 class SparseGlobalMaxPool(_GlobalPool):

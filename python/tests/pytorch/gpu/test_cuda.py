@@ -22,6 +22,7 @@ import pnet  # noqa: E402
 import pnet.torch  # noqa: E402
 import pnet.torch.spconv as spconv  # noqa: E402
 import support  # noqa: E402
+import test_kept  # noqa: E402
 from pnet.torch import _ops  # noqa: E402
 
 THERE = torch.cuda.is_available()
@@ -263,10 +264,16 @@ def small():
         spconv.SparseMaxPool3d(2, indice_key="p")).cuda()
 
 
+class Kept(Case, test_kept.Kept):
+    """Of writes to indices those are found that PyTorch counts."""
+
+    device, writes = "cuda", (test_kept.flip,)
+
+
 class Running(Case):
     def setUp(self):
         super().setUp()
-        self.x = on_gpu(support.tensor([30, 31, 29], 2, 0.2, 16))
+        self.x = on_gpu(support.tensor([30, 31, 29], 2, 0.2, 16)).keep_sets()
         self.net = small()
 
     def step(self, kind=None):
