@@ -12,8 +12,12 @@
                  belong to the model they came from and live as long as it does. Texts and arrays given to a function are read, or
                  filled, before it returns; nothing keeps a pointer to them.
      Structs     A struct that begins with `size` may grow in later versions. The caller sets `size` to its sizeof; all other
-                 members may be zero, which chooses the default. The other structs stay as they are.
-     Pointers    are not NULL unless that is said. Indices count from 0, and one too large is PNET_USAGE. Yes is 1, no 0.
+                 members may be zero, which chooses the default. A `size` below the sizeof of this version, or above 4096, is
+                 PNET_USAGE. The other structs stay as they are.
+     Pointers    are not NULL unless that is said. NULL where an object, a text, a struct or numbers must be, an object of another
+                 class, and mostly one that was freed, are PNET_USAGE, and the message names the function and the argument;
+                 functions without a status count 0 and free nothing.
+     Numbers     Indices count from 0, and one too large is PNET_USAGE. Yes is 1, no 0.
      Arrays      are in host memory, but for those of calls on a set that lies on a GPU (struct pnet_voxel_options), and of
                  sessions with arrays on a GPU (struct pnet_session_options). */
 #ifndef PNET_H

@@ -9,14 +9,14 @@
 
 void pnet_buckets_free(struct pnet_buckets *b)
 {
-    if (!b) return;
+    if (!pnet_handle_is(b, PNET_CLASS_BUCKETS)) return;
     if (pnet_buckets_on_gpu(b)) {
         pnet_home_give(&b->home, b->home.stream, &b->rooms);
     } else {
         free(b->splits);
         free(b->order);
     }
-    free(b);
+    pnet_handle_free(b);
 }
 
 static enum pnet_status check_number(
@@ -107,15 +107,16 @@ static enum pnet_status make(const struct pnet_points *p, const struct pnet_buck
 enum pnet_status pnet_buckets_new(const struct pnet_points *points,
     const struct pnet_buckets_options *options, struct pnet_buckets **buckets, struct pnet_error *e)
 {
+    if (buckets) *buckets = NULL;
+    PNET_REQUIRE(e, PNET_A(POINTS, points), PNET_A(ANY, buckets));
     PNET_OWN_ERROR(e);
     struct pnet_buckets_options o;
     struct pnet_scopes scopes;
-    *buckets = NULL;
     enum pnet_status st = pnet_library_take("pnet_buckets_options", options, &o, sizeof o, e);
     if (!st) st = take_options(points, &o, &scopes, e);
     if (st) return st;
-    struct pnet_buckets *b = calloc(1, sizeof *b);
-    if (!b) return pnet_error_memory(e);
+    struct pnet_buckets *b = pnet_handle_new(PNET_CLASS_BUCKETS, sizeof *b, e);
+    if (!b) return PNET_NO_MEMORY;
     b->scopes = scopes;
     st = make(points, &o, b, e);
     if (st)
@@ -160,6 +161,7 @@ static enum pnet_status take_heads(
 enum pnet_status pnet_attend_workspace(const struct pnet_buckets *buckets, int backward,
     int32_t heads, int32_t channels, size_t *bytes, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(BUCKETS, buckets), PNET_A(ANY, bytes));
     struct pnet_attend a = plain(buckets);
     const struct pnet_attend_options o = {.heads = heads};
     enum pnet_status st = take_heads(&a, &o, 3 * (int64_t)channels, e);
@@ -229,6 +231,7 @@ enum pnet_status pnet_attend_forward(const struct pnet_buckets *buckets,
     const struct pnet_array *qkv, const struct pnet_attend_options *options,
     const struct pnet_array_out *result, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(BUCKETS, buckets), PNET_A(ANY, qkv), PNET_A(ANY, result));
     PNET_OWN_ERROR(e);
     struct pnet_attend_call c = {.result = result->data};
     enum pnet_dtype dtype;
@@ -246,6 +249,8 @@ enum pnet_status pnet_attend_backward(const struct pnet_buckets *buckets,
     const struct pnet_attend_options *options, const struct pnet_array_out *result,
     struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(BUCKETS, buckets), PNET_A(ANY, qkv), PNET_A(ANY, out),
+        PNET_A(ANY, gradient), PNET_A(ANY, result));
     PNET_OWN_ERROR(e);
     struct pnet_attend_call c = {
         .backward = true, .out = out->data, .gradient = gradient->data, .result = result->data};

@@ -8,6 +8,7 @@
 
 /* Nothing changes it. */
 struct pnet_buckets {
+    struct pnet_handle handle;
     int64_t rows;
     int32_t samples;
     int64_t *splits; /* [samples + 1] */

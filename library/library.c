@@ -12,12 +12,15 @@ const char *pnet_version(void)
     return PNET_VERSION;
 }
 
+/* Larger than the structs of any later version will be: what claims more was not set by the caller. */
+enum { SIZE_LIMIT = 4096 };
+
 /* Checks the first member of a caller's struct. */
 static enum pnet_status check_size(
     const char *name, const void *of_caller, size_t size, size_t *theirs, struct pnet_error *e)
 {
     memcpy(theirs, of_caller, sizeof *theirs);
-    if (*theirs >= size) return PNET_OK;
+    if (*theirs >= size && *theirs <= SIZE_LIMIT) return PNET_OK;
     return pnet_error_set(e, PNET_USAGE,
         "struct %s: `size` is %zu, expected %zu: set it to sizeof(struct %s)", name, *theirs, size,
         name);

@@ -5,6 +5,7 @@
 #include "include/pnet.h"
 
 #include "compiler/compile.h"
+#include "library/handle.h"
 #include "library/home.h"
 #include "runtime/run/runner.h"
 #include "runtime/run/updater.h"
@@ -14,6 +15,7 @@
 
 /* Nothing changes a model but the count of its owners: the caller, and each session. */
 struct pnet_model {
+    struct pnet_handle handle;
     _Atomic int owners;
     enum pnet_purpose purpose;
     struct pnet_compilation *compilation;
@@ -40,6 +42,7 @@ enum pnet_session_state {
 };
 
 struct pnet_session {
+    struct pnet_handle handle;
     struct pnet_model *model; /* it is one of its owners */
     const struct pnet_plan *plan;
     struct pnet_bound *bound;
@@ -62,8 +65,8 @@ struct pnet_session {
     struct pnet_error own_error;                                                                   \
     if (!(e)) (e) = &own_error
 
-/* Copies a struct of a caller that begins with its size; NULL: zeros. A struct of a later version may be longer if what this
-   version does not know is zero. PNET_USAGE, with `name` for the struct. */
+/* Copies a struct of a caller that begins with its size; NULL: zeros. A struct of a later version may be longer, up to 4096
+   bytes, if what this version does not know is zero. PNET_USAGE, with `name` for the struct. */
 enum pnet_status pnet_library_take(
     const char *name, const void *from, void *to, size_t size, struct pnet_error *e);
 /* The opposite: fills the struct of the caller, of whose size it keeps to. */

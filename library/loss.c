@@ -51,6 +51,7 @@ static enum pnet_status check_kind(int kind, struct pnet_error *e)
 enum pnet_status pnet_loss_default(
     enum pnet_loss_kind kind, struct pnet_loss_options *to, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_AS(ANY, "o", to));
     struct pnet_loss_options o = {.kind = kind};
     enum pnet_status st = check_kind((int)kind, e);
     if (st) return st;

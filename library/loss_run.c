@@ -158,6 +158,7 @@ enum pnet_status pnet_loss_forward(const struct pnet_points *x, const struct pne
     const struct pnet_loss_options *o, const struct pnet_loss_run *run, float *loss,
     struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(POINTS, x), PNET_A(POINTS, y), PNET_A(ANY, o), PNET_A(ANY, loss));
     PNET_OWN_ERROR(e);
     struct pnet_loss_call c;
     struct pnet_loss_run r;
@@ -255,6 +256,7 @@ static size_t backward_bytes(const struct pnet_loss_call *c)
 enum pnet_status pnet_loss_workspace(const struct pnet_points *x, const struct pnet_points *y,
     const struct pnet_loss_options *o, struct pnet_loss_bytes *bytes, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(POINTS, x), PNET_A(POINTS, y), PNET_A(ANY, o), PNET_A(ANY, bytes));
     struct pnet_loss_call c;
     enum pnet_status st = pnet_loss_begin(&c, x, y, o, e);
     if (st) return st;
@@ -288,6 +290,7 @@ enum pnet_status pnet_loss_backward(const struct pnet_points *x, const struct pn
     const struct pnet_loss_options *o, const struct pnet_loss_run *run, float gradient,
     const struct pnet_array_out *to_x, const struct pnet_array_out *to_y, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(POINTS, x), PNET_A(POINTS, y), PNET_A(ANY, o));
     PNET_OWN_ERROR(e);
     struct pnet_loss_call c;
     struct pnet_loss_run r;

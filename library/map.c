@@ -15,7 +15,7 @@ static void free_lists(struct pnet_map_lists *l)
 
 void pnet_map_free(struct pnet_map *map)
 {
-    if (!map) return;
+    if (!pnet_handle_is(map, PNET_CLASS_MAP)) return;
     if (pnet_map_on_gpu(map)) {
         pnet_home_give(&map->home, map->home.stream, &map->rooms);
     } else {
@@ -27,7 +27,7 @@ void pnet_map_free(struct pnet_map *map)
         free_lists(&map->by_out);
         free_lists(&map->by_in);
     }
-    free(map);
+    pnet_handle_free(map);
 }
 
 /* Which points of `fine` lie in which cell of `coarse`. */
@@ -264,13 +264,14 @@ static enum pnet_status make(struct pnet_mapping *m, struct pnet_error *e)
 enum pnet_status pnet_map_new(const struct pnet_points *out, const struct pnet_points *in,
     const struct pnet_map_options *o, struct pnet_map **map, struct pnet_error *e)
 {
+    if (map) *map = NULL;
+    PNET_REQUIRE(e, PNET_A(POINTS, out), PNET_A(POINTS, in), PNET_A(ANY, map));
     PNET_OWN_ERROR(e);
     struct pnet_mapping m = {.out = out, .in = in};
-    *map = NULL;
     enum pnet_status st = pnet_library_take("pnet_map_options", o, &m.o, sizeof m.o, e);
     if (st) return st;
-    m.map = calloc(1, sizeof *m.map);
-    if (!m.map) return pnet_error_memory(e);
+    m.map = pnet_handle_new(PNET_CLASS_MAP, sizeof *m.map, e);
+    if (!m.map) return PNET_NO_MEMORY;
     st = make(&m, e);
     if (st)
         pnet_map_free(m.map);

@@ -16,6 +16,7 @@ struct pnet_map_lists {
 
 /* All rows are the caller's. Nothing changes a map. */
 struct pnet_map {
+    struct pnet_handle handle;
     enum pnet_map_kind kind;
     int64_t rows_in, rows_out;
     /* MEAN, MAX, SUM, PARENT: */

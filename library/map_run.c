@@ -35,6 +35,7 @@ static enum pnet_status check_width(int64_t width, struct pnet_error *e)
 enum pnet_status pnet_map_workspace(
     const struct pnet_map *map, int backward, int32_t channels, size_t *bytes, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MAP, map), PNET_A(ANY, bytes));
     struct pnet_map_call r = {.map = map, .backward = backward != 0, .width = channels};
     enum pnet_status st = check_width(channels, e);
     if (!st) *bytes = work_of(&r);
@@ -132,6 +133,7 @@ static enum pnet_status run(struct pnet_map_call *r, const char *name,
 enum pnet_status pnet_map_forward(const struct pnet_map *map, const struct pnet_array *features,
     const struct pnet_map_run *o, const struct pnet_array_out *result, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MAP, map), PNET_A(ANY, features), PNET_A(ANY, result));
     PNET_OWN_ERROR(e);
     struct pnet_map_call r = {.map = map};
     return run(&r, "features", features, o, result, e);
@@ -140,6 +142,7 @@ enum pnet_status pnet_map_forward(const struct pnet_map *map, const struct pnet_
 enum pnet_status pnet_map_backward(const struct pnet_map *map, const struct pnet_array *gradient,
     const struct pnet_map_run *o, const struct pnet_array_out *result, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MAP, map), PNET_A(ANY, gradient), PNET_A(ANY, result));
     PNET_OWN_ERROR(e);
     struct pnet_map_call r = {.map = map, .backward = true};
     return run(&r, "gradient", gradient, o, result, e);

@@ -198,8 +198,8 @@ static enum pnet_status make(const char *path, const char *name, const char *tex
     struct pnet_model_options o;
     struct recipe r = {0};
     *model = NULL;
-    struct pnet_model *m = calloc(1, sizeof *m);
-    enum pnet_status st = m ? PNET_OK : pnet_error_memory(e);
+    struct pnet_model *m = pnet_handle_new(PNET_CLASS_MODEL, sizeof *m, e);
+    enum pnet_status st = m ? PNET_OK : PNET_NO_MEMORY;
     if (!st) st = pnet_library_take("pnet_model_options", options, &o, sizeof o, e);
     if (!st) st = make_recipe(&o, &r, m, e);
     if (!st) {
@@ -232,6 +232,8 @@ static enum pnet_status make(const char *path, const char *name, const char *tex
 enum pnet_status pnet_model_compile(const char *name, const char *text, size_t length,
     const struct pnet_model_options *o, struct pnet_model **model, struct pnet_error *e)
 {
+    if (model) *model = NULL;
+    PNET_REQUIRE(e, PNET_A(ANY, name), PNET_A(ANY, text), PNET_A(ANY, model));
     PNET_OWN_ERROR(e);
     return make(NULL, name, text, length, o, model, e);
 }
@@ -239,6 +241,8 @@ enum pnet_status pnet_model_compile(const char *name, const char *text, size_t l
 enum pnet_status pnet_model_open(const char *path, const struct pnet_model_options *o,
     struct pnet_model **model, struct pnet_error *e)
 {
+    if (model) *model = NULL;
+    PNET_REQUIRE(e, PNET_A(ANY, path), PNET_A(ANY, model));
     PNET_OWN_ERROR(e);
     /* to the compiler - is standard input */
     return make(strcmp(path, "-") == 0 ? "./-" : path, NULL, NULL, 0, o, model, e);
@@ -251,11 +255,11 @@ void pnet_library_keep_model(struct pnet_model *m)
 
 void pnet_model_free(struct pnet_model *m)
 {
-    if (!m || atomic_fetch_sub(&m->owners, 1) > 1) return;
+    if (!pnet_handle_is(m, PNET_CLASS_MODEL) || atomic_fetch_sub(&m->owners, 1) > 1) return;
     pnet_compilation_free(m->compilation);
     free(m->diagnostics);
     free(m->weights);
     free(m->params);
     free(m->kernels);
-    free(m);
+    pnet_handle_free(m);
 }

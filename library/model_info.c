@@ -3,26 +3,33 @@
 
 #include <string.h>
 
+static bool has_plan(const struct pnet_model *m)
+{
+    return pnet_handle_is(m, PNET_CLASS_MODEL) && m->plan;
+}
+
 size_t pnet_model_diagnostics(const struct pnet_model *m)
 {
-    return m->diagnostic_count;
+    return pnet_handle_is(m, PNET_CLASS_MODEL) ? m->diagnostic_count : 0;
 }
 
 enum pnet_status pnet_model_diagnostic(
     const struct pnet_model *m, size_t index, struct pnet_diagnostic *d, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, d));
     enum pnet_status st = pnet_library_index("diagnostic", index, m->diagnostic_count, e);
     return st ? st : pnet_library_give("pnet_diagnostic", &m->diagnostics[index], d, sizeof *d, e);
 }
 
 size_t pnet_model_inputs(const struct pnet_model *m)
 {
-    return m->plan ? (size_t)m->plan->input_count : 0;
+    return has_plan(m) ? (size_t)m->plan->input_count : 0;
 }
 
 enum pnet_status pnet_model_input(
     const struct pnet_model *m, size_t index, struct pnet_input_info *i, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, i));
     enum pnet_status st = pnet_library_index("input", index, pnet_model_inputs(m), e);
     if (st) return st;
     const struct pnet_input *in = &m->plan->inputs[index];
@@ -36,6 +43,7 @@ enum pnet_status pnet_model_input(
 enum pnet_status pnet_model_field(const struct pnet_model *m, size_t input, size_t index,
     struct pnet_field_info *f, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, f));
     struct pnet_input_info of = {.size = sizeof of};
     enum pnet_status st = pnet_model_input(m, input, &of, e);
     if (!st) st = pnet_library_index("field", index, of.fields, e);
@@ -60,7 +68,7 @@ enum pnet_status pnet_model_field(const struct pnet_model *m, size_t input, size
 
 size_t pnet_model_weights(const struct pnet_model *m)
 {
-    return m->weight_count;
+    return pnet_handle_is(m, PNET_CLASS_MODEL) ? m->weight_count : 0;
 }
 
 static bool is_folded(const struct pnet_plan *p, int param)
@@ -74,6 +82,7 @@ static bool is_folded(const struct pnet_plan *p, int param)
 enum pnet_status pnet_model_weight(
     const struct pnet_model *m, size_t index, struct pnet_weight_info *w, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, w));
     enum pnet_status st = pnet_library_index("weight", index, m->weight_count, e);
     if (st) return st;
     const struct pnet_plan_param *q = &m->plan->params[m->weights[index]];
@@ -89,12 +98,13 @@ enum pnet_status pnet_model_weight(
 
 size_t pnet_model_objectives(const struct pnet_model *m)
 {
-    return m->plan ? (size_t)m->plan->objective_count : 0;
+    return has_plan(m) ? (size_t)m->plan->objective_count : 0;
 }
 
 enum pnet_status pnet_model_objective(
     const struct pnet_model *m, size_t index, struct pnet_objective_info *o, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, o));
     enum pnet_status st = pnet_library_index("objective", index, pnet_model_objectives(m), e);
     if (st) return st;
     struct pnet_objective_info info = {
@@ -113,6 +123,7 @@ static enum pnet_rows rows_of(const struct pnet_level_info *l)
 enum pnet_status pnet_model_result(
     const struct pnet_model *m, struct pnet_result_info *r, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, r));
     const struct pnet_plan *p = m->plan;
     if (!p || p->result < 0)
         return pnet_error_set(e, PNET_USAGE, "%s",
@@ -131,12 +142,13 @@ enum pnet_status pnet_model_result(
 
 size_t pnet_model_outputs(const struct pnet_model *m)
 {
-    return m->plan ? (size_t)m->plan->output_count : 0;
+    return has_plan(m) ? (size_t)m->plan->output_count : 0;
 }
 
 enum pnet_status pnet_model_output(
     const struct pnet_model *m, size_t index, struct pnet_output_info *o, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, o));
     enum pnet_status st = pnet_library_index("output", index, pnet_model_outputs(m), e);
     if (st) return st;
     const struct pnet_plan *p = m->plan;

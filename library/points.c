@@ -25,7 +25,7 @@ struct making {
 
 void pnet_points_free(struct pnet_points *p)
 {
-    while (p && atomic_fetch_sub(&p->owners, 1) == 1) {
+    while (pnet_handle_is(p, PNET_CLASS_POINTS) && atomic_fetch_sub(&p->owners, 1) == 1) {
         struct pnet_points *finer = p->finer;
         free(p->splits);
         if (pnet_points_on_gpu(p)) {
@@ -36,7 +36,7 @@ void pnet_points_free(struct pnet_points *p)
             free(p->source);
             free(p->parent);
         }
-        free(p);
+        pnet_handle_free(p);
         p = finer;
     }
 }
@@ -224,13 +224,14 @@ static enum pnet_status make(struct making *m, struct pnet_error *e)
 enum pnet_status pnet_points_new(const struct pnet_array *positions,
     const struct pnet_points_options *o, struct pnet_points **points, struct pnet_error *e)
 {
+    if (points) *points = NULL;
+    PNET_REQUIRE(e, PNET_A(ANY, positions), PNET_A(ANY, points));
     PNET_OWN_ERROR(e);
     struct making m = {.positions = positions};
-    *points = NULL;
     enum pnet_status st = pnet_library_take("pnet_points_options", o, &m.o, sizeof m.o, e);
     if (st) return st;
-    m.points = calloc(1, sizeof *m.points);
-    if (!m.points) return pnet_error_memory(e);
+    m.points = pnet_handle_new(PNET_CLASS_POINTS, sizeof *m.points, e);
+    if (!m.points) return PNET_NO_MEMORY;
     atomic_init(&m.points->owners, 1);
     st = make(&m, e);
     free(m.group);
@@ -245,6 +246,7 @@ enum pnet_status pnet_points_new(const struct pnet_array *positions,
 enum pnet_status pnet_points_counts(
     const struct pnet_points *p, struct pnet_points_info *info, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_AS(POINTS, "points", p), PNET_A(ANY, info));
     struct pnet_points_info i = {
         .rows = p->level.rows, .batches = p->level.samples, .cell = p->cell};
     return pnet_library_give("pnet_points_info", &i, info, sizeof i, e);
@@ -253,6 +255,7 @@ enum pnet_status pnet_points_counts(
 enum pnet_status pnet_points_positions(
     const struct pnet_points *p, const struct pnet_array_out *to, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_AS(POINTS, "points", p), PNET_A(ANY, to));
     const int32_t *order = pnet_points_order(p);
     int64_t n = p->level.rows;
     enum pnet_status st = pnet_library_check_filled("to", to, PNET_DTYPE_F32, n, 3, e);
@@ -267,6 +270,7 @@ enum pnet_status pnet_points_positions(
 enum pnet_status pnet_points_samples(
     const struct pnet_points *p, const struct pnet_array_out *to, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_AS(POINTS, "points", p), PNET_A(ANY, to));
     const int32_t *order = pnet_points_order(p);
     enum pnet_status st = pnet_library_check_filled("to", to, PNET_DTYPE_I32, p->level.rows, 1, e);
     if (!st && pnet_points_on_gpu(p))
@@ -280,6 +284,7 @@ enum pnet_status pnet_points_samples(
 enum pnet_status pnet_points_sources(
     const struct pnet_points *p, const struct pnet_array_out *to, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_AS(POINTS, "points", p), PNET_A(ANY, to));
     const int32_t *order = pnet_points_order(p);
     enum pnet_status st = pnet_library_check_filled("to", to, PNET_DTYPE_I32, p->level.rows, 1, e);
     if (!st && pnet_points_on_gpu(p))

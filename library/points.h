@@ -14,6 +14,7 @@
    points in the order of the caller's arrays. Nothing changes points but the count of their owners: the caller, and each level
    that was sampled from them. */
 struct pnet_points {
+    struct pnet_handle handle;
     _Atomic int owners;
     struct pnet_points *finer; /* it is one of its owners; NULL: these are a caller's points */
     double cell;               /* 0: these are a caller's points */

@@ -129,11 +129,12 @@ static enum pnet_status make(
 enum pnet_status pnet_points_grid(
     const struct pnet_points *of, double cell, struct pnet_points **level, struct pnet_error *e)
 {
+    if (level) *level = NULL;
+    PNET_REQUIRE(e, PNET_A(POINTS, of), PNET_A(ANY, level));
     PNET_OWN_ERROR(e);
     struct pnet_points *owner = (struct pnet_points *)of; /* to count one owner more */
     struct pnet_grid grid = {0};
     double edge = 0;
-    *level = NULL;
     enum pnet_status st = find_grid(of, cell, &grid, &edge, e);
     if (st) return st;
     if (of->finer && of->level.grid.factor == grid.factor) {
@@ -141,8 +142,8 @@ enum pnet_status pnet_points_grid(
         *level = owner;
         return PNET_OK;
     }
-    struct pnet_points *l = calloc(1, sizeof *l);
-    if (!l) return pnet_error_memory(e);
+    struct pnet_points *l = pnet_handle_new(PNET_CLASS_POINTS, sizeof *l, e);
+    if (!l) return PNET_NO_MEMORY;
     atomic_init(&l->owners, 1);
     l->cell = edge;
     l->home = of->home;
@@ -181,6 +182,7 @@ void pnet_points_lead(
 enum pnet_status pnet_points_parents(const struct pnet_points *fine,
     const struct pnet_points *coarse, const struct pnet_array_out *to, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(POINTS, fine), PNET_A(POINTS, coarse), PNET_A(ANY, to));
     PNET_OWN_ERROR(e);
     int64_t n = fine->level.rows;
     const int32_t *order = pnet_points_order(fine);

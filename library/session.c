@@ -64,12 +64,13 @@ static enum pnet_status make(struct pnet_session *s, const struct pnet_session_o
 enum pnet_status pnet_session_new(const struct pnet_model *m,
     const struct pnet_session_options *options, struct pnet_session **session, struct pnet_error *e)
 {
+    if (session) *session = NULL;
+    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, session));
     PNET_OWN_ERROR(e);
     struct pnet_session_options o;
     struct pnet_optim optim;
-    *session = NULL;
-    struct pnet_session *s = calloc(1, sizeof *s);
-    if (!s) return pnet_error_memory(e);
+    struct pnet_session *s = pnet_handle_new(PNET_CLASS_SESSION, sizeof *s, e);
+    if (!s) return PNET_NO_MEMORY;
     enum pnet_status st = pnet_library_take("pnet_session_options", options, &o, sizeof o, e);
     if (!st) st = pnet_library_bind(m, &o, &s->bound, e);
     if (!st) st = pnet_library_optimizer(&o, &optim, &s->has_optimizer, e);
@@ -97,14 +98,14 @@ enum pnet_status pnet_session_new(const struct pnet_model *m,
 void pnet_session_free(struct pnet_session *s)
 {
     struct pnet_error e;
-    if (!s) return;
+    if (!pnet_handle_is(s, PNET_CLASS_SESSION)) return;
     bool begun = s->runner && !pnet_library_begin(s, &e); /* what there is goes back in any case */
     pnet_updater_close(&s->updater);
     pnet_runner_free(s->runner);
     if (begun) (void)pnet_library_end(s, PNET_OK, &e);
     pnet_bound_free(s->bound);
     pnet_model_free(s->model);
-    free(s);
+    pnet_handle_free(s);
 }
 
 static enum pnet_status forward(struct pnet_session *s, struct pnet_error *e)
@@ -118,6 +119,7 @@ static enum pnet_status forward(struct pnet_session *s, struct pnet_error *e)
 
 enum pnet_status pnet_session_forward(struct pnet_session *s, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s));
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_ready(s, PNET_SESSION_BATCH, e);
     if (!st) st = pnet_library_begin(s, e);
@@ -134,6 +136,7 @@ static enum pnet_status check_result(const struct pnet_session *s, struct pnet_e
 enum pnet_status pnet_session_result_shape(
     struct pnet_session *s, int64_t *rows, int64_t *width, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, rows), PNET_A(ANY, width));
     PNET_OWN_ERROR(e);
     enum pnet_status st = check_result(s, e);
     if (!st && s->state < PNET_SESSION_BATCH)
@@ -147,6 +150,8 @@ enum pnet_status pnet_session_result_shape(
 enum pnet_status pnet_session_result(
     struct pnet_session *s, float *to, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s));
+    if (count) PNET_REQUIRE(e, PNET_A(ANY, to));
     PNET_OWN_ERROR(e);
     int64_t rows, width;
     enum pnet_status st = check_result(s, e);
@@ -197,6 +202,7 @@ static enum pnet_status read_objective(
 enum pnet_status pnet_session_objective(
     struct pnet_session *s, const char *name, double *value, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, name), PNET_A(ANY, value));
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_ready(s, PNET_SESSION_FORWARD, e);
     if (st) return st;
@@ -212,6 +218,7 @@ enum pnet_status pnet_session_objective(
 enum pnet_status pnet_session_memory(
     struct pnet_session *s, struct pnet_memory_info *info, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_AS(ANY, "m", info));
     PNET_OWN_ERROR(e);
     const struct pnet_memory *m = pnet_runner_memory(s->runner);
     struct pnet_memory_info i = {.used = m->used, .peak = m->peak};
@@ -230,6 +237,7 @@ enum pnet_status pnet_session_memory(
 enum pnet_status pnet_model_peak(const struct pnet_model *m,
     const struct pnet_session_options *options, int64_t points, size_t *bytes, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, bytes));
     PNET_OWN_ERROR(e);
     struct pnet_session_options o;
     struct pnet_bound *b = NULL;

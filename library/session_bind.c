@@ -267,6 +267,8 @@ static enum pnet_status bind(struct pnet_binding *b, struct pnet_error *e)
 enum pnet_status pnet_session_bind(
     struct pnet_session *s, const struct pnet_value *values, size_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s));
+    if (count) PNET_REQUIRE(e, PNET_A(ANY, values));
     PNET_OWN_ERROR(e);
     struct pnet_binding b = {.session = s, .plan = s->plan, .values = values, .count = count};
     s->state = PNET_SESSION_EMPTY;

@@ -26,6 +26,7 @@ static int find_bound(const struct pnet_session *s, const char *name, struct pne
 enum pnet_status pnet_session_output_shape(
     struct pnet_session *s, const char *name, int64_t *rows, int64_t *width, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, name), PNET_A(ANY, rows), PNET_A(ANY, width));
     PNET_OWN_ERROR(e);
     int tensor = find_bound(s, name, e);
     if (tensor < 0) return PNET_USAGE;
@@ -37,6 +38,7 @@ enum pnet_status pnet_session_output_shape(
 enum pnet_status pnet_session_output_splits(
     struct pnet_session *s, const char *name, int64_t *to, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, name), PNET_A(ANY, to));
     PNET_OWN_ERROR(e);
     int tensor = find_bound(s, name, e);
     if (tensor < 0) return PNET_USAGE;
@@ -66,6 +68,8 @@ static enum pnet_status check_count(
 enum pnet_status pnet_session_output(
     struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, name));
+    if (count) PNET_REQUIRE(e, PNET_A(ANY, to));
     PNET_OWN_ERROR(e);
     int64_t rows, width;
     enum pnet_status st = pnet_session_output_shape(s, name, &rows, &width, e);
@@ -91,6 +95,7 @@ static enum pnet_status forward_training(struct pnet_session *s, struct pnet_err
 
 enum pnet_status pnet_session_forward_training(struct pnet_session *s, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s));
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_check_training(s, e);
     if (!st) st = pnet_library_ready(s, PNET_SESSION_BATCH, e);
@@ -131,6 +136,8 @@ static enum pnet_status backward(struct pnet_session *s, const struct pnet_value
 enum pnet_status pnet_session_backward(struct pnet_session *s, const struct pnet_value *gradients,
     size_t count, float scale, int accumulate, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s));
+    if (count) PNET_REQUIRE(e, PNET_A(ANY, gradients));
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_check_training(s, e);
     if (!st) st = pnet_library_ready(s, PNET_SESSION_BATCH, e);
@@ -177,6 +184,8 @@ static int gradient_of(const struct pnet_plan *p, int tensor)
 enum pnet_status pnet_session_input_gradient(
     struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, name));
+    if (count) PNET_REQUIRE(e, PNET_A(ANY, to));
     PNET_OWN_ERROR(e);
     if (!s->model->input_gradients)
         return pnet_error_set(e, PNET_USAGE,

@@ -20,6 +20,7 @@ static enum pnet_status read_kind(
 enum pnet_status pnet_optimizer_default(
     enum pnet_optimizer_kind kind, struct pnet_optimizer *o, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(ANY, o));
     PNET_OWN_ERROR(e);
     enum pnet_optim_kind own = PNET_SGD;
     enum pnet_status st = read_kind(kind, &own, e);
@@ -102,6 +103,7 @@ static enum pnet_status gradients(
 enum pnet_status pnet_session_gradients(
     struct pnet_session *s, float scale, int accumulate, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s));
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_check_training(s, e);
     if (!st) st = pnet_library_ready(s, PNET_SESSION_BATCH, e);
@@ -142,6 +144,7 @@ static enum pnet_status check_step(const struct pnet_step_options *o, struct pne
 enum pnet_status pnet_session_step(struct pnet_session *s, const struct pnet_step_options *options,
     struct pnet_step_info *info, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_AS(ANY, "o", options));
     PNET_OWN_ERROR(e);
     struct pnet_step_options o;
     struct pnet_optim_record record = {.step = 0};

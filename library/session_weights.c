@@ -7,6 +7,7 @@
 
 enum pnet_status pnet_session_init(struct pnet_session *s, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s));
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_begin(s, e);
     if (!st) st = pnet_library_end(s, pnet_runner_init_params(s->runner, e), e);
@@ -16,6 +17,7 @@ enum pnet_status pnet_session_init(struct pnet_session *s, struct pnet_error *e)
 
 enum pnet_status pnet_session_load(struct pnet_session *s, const char *path, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, path));
     PNET_OWN_ERROR(e);
     struct pnet_weights w;
     enum pnet_status st = pnet_weights_open(path, &w, e);
@@ -111,6 +113,7 @@ static enum pnet_status set(struct pnet_session *s, enum pnet_runner_block block
 enum pnet_status pnet_session_get_weight(
     struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, name), PNET_A(ANY, to));
     PNET_OWN_ERROR(e);
     int i = locate(s, name, count, false, e);
     return i < 0 ? status_of(e) : get(s, PNET_BLOCK_PARAMS, i, to, e);
@@ -119,6 +122,7 @@ enum pnet_status pnet_session_get_weight(
 enum pnet_status pnet_session_set_weight(struct pnet_session *s, const char *name,
     const float *from, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, name), PNET_A(ANY, from));
     PNET_OWN_ERROR(e);
     int i = locate(s, name, count, false, e);
     return i < 0 ? status_of(e) : set(s, PNET_BLOCK_PARAMS, i, from, e);
@@ -127,6 +131,7 @@ enum pnet_status pnet_session_set_weight(struct pnet_session *s, const char *nam
 enum pnet_status pnet_session_get_gradient(
     struct pnet_session *s, const char *name, float *to, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, name), PNET_A(ANY, to));
     PNET_OWN_ERROR(e);
     int i = locate(s, name, count, true, e);
     if (i < 0) return status_of(e);
@@ -137,6 +142,7 @@ enum pnet_status pnet_session_get_gradient(
 enum pnet_status pnet_session_set_gradient(struct pnet_session *s, const char *name,
     const float *from, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, name), PNET_A(ANY, from));
     PNET_OWN_ERROR(e);
     int i = locate(s, name, count, true, e);
     if (i < 0) return status_of(e);
@@ -179,6 +185,7 @@ static const float *fetch(void *context, const char *name, int64_t count)
 enum pnet_status pnet_session_copy_weights(
     struct pnet_session *s, struct pnet_session *from, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(SESSION, from));
     PNET_OWN_ERROR(e);
     struct block b = {.from = from};
     enum pnet_status st = read_block(from, &b.params, e);
@@ -197,6 +204,7 @@ enum pnet_status pnet_session_copy_weights(
 
 enum pnet_status pnet_session_save(struct pnet_session *s, const char *path, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SESSION, s), PNET_A(ANY, path));
     PNET_OWN_ERROR(e);
     const struct pnet_model *m = s->model;
     struct pnet_trained_record record;

@@ -68,7 +68,7 @@ void pnet_set_form_free(struct pnet_set_form *f)
 
 void pnet_set_free(struct pnet_set *set)
 {
-    if (!set || atomic_fetch_sub(&set->owners, 1) > 1) return;
+    if (!pnet_handle_is(set, PNET_CLASS_SET) || atomic_fetch_sub(&set->owners, 1) > 1) return;
     if (set->of) {
         pnet_set_free(set->of);
     } else if (pnet_set_on_gpu(set)) {
@@ -79,17 +79,20 @@ void pnet_set_free(struct pnet_set *set)
         if (set->out.index != set->in.index) free(set->out.index);
         free(set->in.index);
     }
-    free(set);
+    pnet_handle_free(set);
 }
 
 enum pnet_status pnet_set_inverse(
     const struct pnet_set *of, struct pnet_set **set, struct pnet_error *e)
 {
-    struct pnet_set *s = *set = pnet_library_room(1, sizeof *s, e);
+    if (set) *set = NULL;
+    PNET_REQUIRE(e, PNET_A(SET, of), PNET_A(ANY, set));
+    struct pnet_set *s = *set = pnet_handle_new(PNET_CLASS_SET, sizeof *s, e);
     if (!s) return PNET_NO_MEMORY;
     /* the owner of the memory, which counts this set as an owner */
     struct pnet_set *owner = of->of ? of->of : (struct pnet_set *)of;
-    *s = (struct pnet_set){.of = owner,
+    *s = (struct pnet_set){.handle = s->handle,
+        .of = owner,
         .axes = of->axes,
         .samples = of->samples,
         .in = of->out,
@@ -174,15 +177,16 @@ enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet
     const struct pnet_array *k, int64_t rows_out, int64_t rows_in, int32_t taps,
     const struct pnet_triplet_options *options, struct pnet_set **set, struct pnet_error *e)
 {
+    if (set) *set = NULL;
+    PNET_REQUIRE(e, PNET_A(ANY, i), PNET_A(ANY, j), PNET_A(ANY, k), PNET_A(ANY, set));
     struct list list[] = {{.name = "i", .array = i, .end = rows_out},
         {.name = "j", .array = j, .end = rows_in}, {.name = "k", .array = k, .end = taps}};
     struct pnet_triplet_options o;
-    *set = NULL;
     enum pnet_status st = check_sizes(rows_out, rows_in, taps, e);
     if (!st) st = pnet_library_take("pnet_triplet_options", options, &o, sizeof o, e);
     for (int n = 0; n < 3 && !st; n++) st = check_length(&list[n], i->rows, e);
-    struct pnet_set *s = st ? NULL : calloc(1, sizeof *s);
-    if (!st && !s) st = pnet_error_memory(e);
+    struct pnet_set *s = st ? NULL : pnet_handle_new(PNET_CLASS_SET, sizeof *s, e);
+    if (!st && !s) st = PNET_NO_MEMORY;
     if (!st) st = pnet_home_read("the set lies", o.device, o.stream, o.allocator, &s->home, e);
     if (!st) {
         atomic_init(&s->owners, 1);
@@ -205,6 +209,7 @@ enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet
 enum pnet_status pnet_set_counts(
     const struct pnet_set *set, struct pnet_set_info *info, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SET, set), PNET_A(ANY, info));
     struct pnet_set_info i = {.rows_in = set->in.rows,
         .rows_out = set->out.rows,
         .triplets = set->by_out.triplets.count,
@@ -219,6 +224,8 @@ enum pnet_status pnet_set_counts(
 enum pnet_status pnet_set_indices(
     const struct pnet_set *set, int32_t *to, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SET, set));
+    if (count) PNET_REQUIRE(e, PNET_A(ANY, to));
     if (!set->axes)
         return pnet_error_set(
             e, PNET_USAGE, "the set was made from triplets or points: it has no voxels");
@@ -260,6 +267,7 @@ static void sort_row(const struct pnet_triplets *t, int64_t row, int32_t *j)
 enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, int32_t *j,
     int32_t *k, int64_t count, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SET, set));
     const struct pnet_triplets *t = &set->by_out.triplets;
     if (count != t->count)
         return pnet_error_set(e, PNET_USAGE, "the set has %lld triplets, not %lld",

@@ -25,6 +25,7 @@ struct pnet_set_form {
 
 /* Nothing changes a set but the count of its owners: the caller, and each inverse set, which points to the memory of `of`. */
 struct pnet_set {
+    struct pnet_handle handle;
     _Atomic int owners;
     struct pnet_set *of; /* it is one of its owners; NULL: the memory is its own */
     int32_t axes, samples;

@@ -73,6 +73,7 @@ static size_t work_of(const struct sum *s)
 enum pnet_status pnet_conv_workspace(const struct pnet_set *set, enum pnet_conv_sum_kind kind,
     int32_t in, int32_t out, int32_t groups, size_t *bytes, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SET, set), PNET_A(ANY, bytes));
     struct sum s = {.set = set, .kind = kind, .in = in, .out = out, .o = {.groups = groups}};
     if (!groups) s.o.groups = 1;
     if ((int)kind < PNET_CONV_FORWARD || kind > PNET_CONV_GRAD_WEIGHT)
@@ -232,6 +233,8 @@ enum pnet_status pnet_conv_forward(const struct pnet_set *set, const struct pnet
     const struct pnet_array *weights, const struct pnet_conv_options *o,
     const struct pnet_array_out *result, struct pnet_error *e)
 {
+    PNET_REQUIRE(
+        e, PNET_A(SET, set), PNET_A(ANY, features), PNET_A(ANY, weights), PNET_A(ANY, result));
     PNET_OWN_ERROR(e);
     struct sum s = {.set = set, .kind = PNET_CONV_FORWARD};
     struct pnet_array out = as_array(result);
@@ -243,6 +246,8 @@ enum pnet_status pnet_conv_grad_input(const struct pnet_set *set, const struct p
     const struct pnet_array *weights, const struct pnet_conv_options *o,
     const struct pnet_array_out *result, struct pnet_error *e)
 {
+    PNET_REQUIRE(
+        e, PNET_A(SET, set), PNET_A(ANY, gradient), PNET_A(ANY, weights), PNET_A(ANY, result));
     PNET_OWN_ERROR(e);
     struct sum s = {.set = set, .kind = PNET_CONV_GRAD_INPUT};
     struct pnet_array out = as_array(result);
@@ -254,6 +259,8 @@ enum pnet_status pnet_conv_grad_weight(const struct pnet_set *set,
     const struct pnet_array *features, const struct pnet_array *gradient,
     const struct pnet_conv_options *o, const struct pnet_array_out *result, struct pnet_error *e)
 {
+    PNET_REQUIRE(
+        e, PNET_A(SET, set), PNET_A(ANY, features), PNET_A(ANY, gradient), PNET_A(ANY, result));
     PNET_OWN_ERROR(e);
     struct sum s = {.set = set, .kind = PNET_CONV_GRAD_WEIGHT};
     struct pnet_array out = as_array(result);

@@ -57,6 +57,7 @@ static size_t bytes_of(const struct pnet_triplets *t)
 enum pnet_status pnet_set_packed_sizes(
     const struct pnet_set *set, struct pnet_packed *packed, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SET, set), PNET_A(ANY, packed));
     const struct pnet_triplets *t = &set->by_out.triplets;
     struct pnet_packed p = {.rows_in = set->in.rows,
         .rows_out = set->out.rows,
@@ -175,6 +176,7 @@ static enum pnet_status pack_both(
 enum pnet_status pnet_set_pack(
     const struct pnet_set *set, const struct pnet_packed *packed, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SET, set), PNET_A(ANY, packed));
     struct pnet_packed given, needs = {.size = sizeof needs};
     struct block b[2];
     enum pnet_status st = pnet_library_take("pnet_packed", packed, &given, sizeof given, e);
@@ -299,15 +301,16 @@ static enum pnet_status unpack(const struct block *b, const struct pnet_packed *
 enum pnet_status pnet_set_unpack(
     const struct pnet_packed *packed, struct pnet_set **set, struct pnet_error *e)
 {
+    if (set) *set = NULL;
+    PNET_REQUIRE(e, PNET_A(ANY, packed), PNET_A(ANY, set));
     PNET_OWN_ERROR(e);
     struct pnet_packed p;
     struct block b[2];
-    *set = NULL;
     enum pnet_status st = pnet_library_take("pnet_packed", packed, &p, sizeof p, e);
     if (!st) st = check_numbers(&p, e);
     if (st) return st;
-    struct pnet_set *s = calloc(1, sizeof *s);
-    if (!s) return pnet_error_memory(e);
+    struct pnet_set *s = pnet_handle_new(PNET_CLASS_SET, sizeof *s, e);
+    if (!s) return PNET_NO_MEMORY;
     blocks_of(&p, b);
     st = pnet_home_read("the set lies", p.device, p.stream, p.allocator, &s->home, e);
     if (!st) st = unpack(&b[0], &p, &s->home, &s->by_out, e); /* whose memory is the caller's */

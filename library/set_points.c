@@ -133,10 +133,11 @@ static enum pnet_status make(struct making *m, struct pnet_set *s, struct pnet_e
 enum pnet_status pnet_set_points(const struct pnet_points *out, const struct pnet_points *in,
     const struct pnet_near_options *o, struct pnet_set **set, struct pnet_error *e)
 {
+    if (set) *set = NULL;
+    PNET_REQUIRE(e, PNET_A(POINTS, out), PNET_A(POINTS, in), PNET_A(ANY, set));
     PNET_OWN_ERROR(e);
     struct making m = {.b = {.coarse = out, .fine = in}};
     bool up = pnet_points_reach(out, in); /* to the finer ones: the set of the way back, turned */
-    *set = NULL;
     if (out != in && !up && !pnet_points_reach(in, out))
         return pnet_error_set(
             e, PNET_USAGE, "neither of `out` and `in` was sampled from the other");
@@ -147,8 +148,8 @@ enum pnet_status pnet_set_points(const struct pnet_points *out, const struct pne
     if (!m.o.kernel) m.o.kernel = 3;
     if (!st) st = check_options(&m.o, e);
     if (!st) st = find_neighbourhood(&m, e);
-    struct pnet_set *s = st ? NULL : calloc(1, sizeof *s);
-    if (!st && !s) st = pnet_error_memory(e);
+    struct pnet_set *s = st ? NULL : pnet_handle_new(PNET_CLASS_SET, sizeof *s, e);
+    if (!st && !s) st = PNET_NO_MEMORY;
     if (!st) {
         atomic_init(&s->owners, 1);
         s->out = (struct pnet_set_side){.rows = out->level.rows, .extent = {1, 1, 1}};

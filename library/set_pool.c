@@ -84,6 +84,7 @@ enum pnet_status pnet_pool_forward(const struct pnet_set *set, enum pnet_pooling
     const struct pnet_array *features, const struct pnet_pool_options *o,
     const struct pnet_array_out *result, const struct pnet_array_out *argmax, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SET, set), PNET_A(ANY, features), PNET_A(ANY, result));
     PNET_OWN_ERROR(e);
     const struct pnet_triplets *t = &set->by_out.triplets;
     struct pool p = {.set = set, .a = {.kind = kind}};
@@ -169,6 +170,7 @@ enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pnet_poolin
     const struct pnet_array *gradient, const struct pnet_array *argmax,
     const struct pnet_pool_options *o, const struct pnet_array_out *result, struct pnet_error *e)
 {
+    PNET_REQUIRE(e, PNET_A(SET, set), PNET_A(ANY, gradient), PNET_A(ANY, result));
     PNET_OWN_ERROR(e);
     struct pool p = {.set = set, .a = {.kind = kind}};
     const int32_t *from = argmax ? argmax->data : NULL;

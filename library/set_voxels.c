@@ -257,9 +257,10 @@ static enum pnet_status make(
 enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
     const struct pnet_voxel_options *options, struct pnet_set **set, struct pnet_error *e)
 {
-    struct making m = {.set = calloc(1, sizeof *m.set)};
-    *set = NULL;
-    if (!m.set) return pnet_error_memory(e);
+    if (set) *set = NULL;
+    PNET_REQUIRE(e, PNET_A(ANY, indices), PNET_AS(ANY, "o", options), PNET_A(ANY, set));
+    struct making m = {.set = pnet_handle_new(PNET_CLASS_SET, sizeof *m.set, e)};
+    if (!m.set) return PNET_NO_MEMORY;
     enum pnet_status st = pnet_library_take("pnet_voxel_options", options, &m.o, sizeof m.o, e);
     if (!st) st = take_options(&m, indices, e);
     if (!st)

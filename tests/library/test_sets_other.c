@@ -403,7 +403,7 @@ static void test_wrong_arrays(void)
         "sum 3");
     REFUSED(pnet_conv_workspace(set, PNET_CONV_FORWARD, 4, 0, 2, &bytes, &e), PNET_USAGE, "0 out");
     REFUSED(pnet_set_get_triplets(set, NULL, NULL, NULL, 3, &e), PNET_USAGE, "triplets, not 3");
-    REFUSED(pnet_set_indices(set, NULL, 3, &e), PNET_USAGE, "numbers, not 3");
+    REFUSED(pnet_set_indices(set, (int32_t[3]){0}, 3, &e), PNET_USAGE, "numbers, not 3");
     sets_drop(&s);
     free(c.index);
     pnet_set_free(set);
