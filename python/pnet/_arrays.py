@@ -20,9 +20,12 @@ def to_numpy(name: str, value) -> numpy.ndarray:
     try:
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
             return numpy.from_dlpack(value)
-        return numpy.asarray(value)
+        given = numpy.asarray(value)
     except (TypeError, ValueError, BufferError, RuntimeError) as why:
         raise library.refuse(f"{name}: {why}") from why
+    if given.dtype == object and not given.ndim:  # what NumPy makes of anything
+        raise library.wrong_class(name, value, "an array")
+    return given
 
 
 def _matrix(name: str, given: numpy.ndarray) -> numpy.ndarray:

@@ -520,6 +520,10 @@ class Error(Exception):
         return type(self), (self.status, self.message, self.diagnostics)
 
 
+class WrongClass(Error, TypeError):
+    """An argument is of a wrong class; the message names the argument, the class expected and the class given."""
+
+
 def _open() -> CDLL:
     """Loads the library that lies in the package, or else that of the system, and declares its functions."""
     path = os.path.join(os.path.dirname(__file__), "libpnet.so")
@@ -570,23 +574,68 @@ def refuse(message: str) -> Error:
     return Error(Status.USAGE, message)
 
 
+def class_name(found: type) -> str:
+    return found.__qualname__ if found.__module__ == "builtins" else f"{found.__module__}.{found.__qualname__}"
+
+
+def wrong_class(what: str, value, expected: str) -> WrongClass:
+    """The error of an argument that is no `expected`."""
+    plain = value is None or isinstance(value, (str, bytes, int, float, complex))
+    given = repr(value)[:200] if plain else f"of class {class_name(type(value))}"
+    return WrongClass(Status.USAGE, f"{what} is {given}, expected {expected}")
+
+
+def instance(what: str, value, expected: type):
+    """The value, which must be of this class."""
+    if not isinstance(value, expected):
+        raise wrong_class(what, value, class_name(expected))
+    return value
+
+
 def decode(text: bytes | None) -> str | None:
     """A text of the library; bytes of a file's name may be no UTF-8."""
     return None if text is None else text.decode("utf-8", "replace")
 
 
-def encode(what: str, text) -> bytes | None:
-    """A text or path for the library. None stays None."""
-    if text is None:
-        return None
-    given = os.fsencode(text)
+def encode(what: str, text) -> bytes:
+    """A text or path for the library."""
+    if not isinstance(text, (str, bytes, os.PathLike)):
+        raise wrong_class(what, text, "str or a path")
+    try:
+        given = os.fsencode(text)
+    except UnicodeEncodeError as why:
+        raise refuse(f"{what} is no text: {why}") from why
     if b"\0" in given:
         raise refuse(f"{what} has a zero byte: {text!r}")
     return given
 
 
+def encode_given(what: str, text) -> bytes | None:
+    """The same of an argument that may be left out: None stays None."""
+    return None if text is None else encode(what, text)
+
+
+def items(what: str, value) -> list[tuple]:
+    """The names and values of a mapping."""
+    if not hasattr(value, "items") or isinstance(value, type):
+        raise wrong_class(what, value, "a dict")
+    return list(value.items())
+
+
+def elements(what: str, value) -> list:
+    """The elements of a sequence that is no text."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__") and not hasattr(value, "__getitem__"):
+        raise wrong_class(what, value, "a list or tuple")
+    try:
+        return list(value)
+    except TypeError as why:  # an array without dimensions, for example
+        raise wrong_class(what, value, "a list or tuple") from why
+
+
 def choice(what: str, values: dict, name: str) -> int:
     """The number of a name."""
+    if not isinstance(name, str):
+        raise wrong_class(what, name, f"one of {', '.join(values)}")
     if name not in values:
         raise refuse(f"{what} is {name!r}, expected one of {', '.join(values)}")
     return values[name]
@@ -600,13 +649,19 @@ def name_of(values: dict, number: int) -> str:
 def number(what: str, value) -> float:
     """A number, where ctypes would refuse others without their name."""
     if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
-        raise refuse(f"{what} is {value!r}, expected a number")
-    return float(value)
+        raise wrong_class(what, value, "a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as why:  # several numbers, or too large a one
+        raise wrong_class(what, value, f"a number ({why})") from why
 
 
 def count(what: str, value, bits: int) -> int:
     """An integer from 0 on, of so many bits, which ctypes would cut off in silence."""
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError as why:
+        raise wrong_class(what, value, "an integer") from why
     if not 0 <= number < 1 << bits:
         raise refuse(f"{what} is {number}, expected 0 .. {(1 << bits) - 1}")
     return number

@@ -86,7 +86,14 @@ class Output(NamedTuple):
     gradient: bool  # "train": something that learns leads to it
 
 
-def _written(value) -> str:
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as why:
+        raise library.refuse(f"text_or_path is no text: {why}") from why
+
+
+def _written(name: str, value) -> str:
     """A value of a param as --set takes it."""
     if isinstance(value, (bool, numpy.bool_)):
         return "yes" if value else "no"
@@ -96,7 +103,7 @@ def _written(value) -> str:
         return repr(float(value))
     if isinstance(value, str):
         return value
-    return "[" + ", ".join(_written(element) for element in value) + "]"
+    return "[" + ", ".join(_written(name, element) for element in library.elements(f"params: {name}", value)) + "]"
 
 
 def _diagnostics(handle) -> list[Diagnostic]:
@@ -134,23 +141,23 @@ class Model(Handle):
                  value: str | None = None, class_weights: Sequence[float] | None = None, name: str = "model.pnet",
                  outputs: Sequence[str] = (), input_gradients: bool = False):
         options = library.pnet_model_options(
-            purpose=library.choice("purpose", library.PURPOSES, purpose), mode=library.encode("mode", mode),
-            net=library.encode("net", net), value=library.encode("value", value),
-            trained=library.encode("trained", trained), input_gradients=bool(input_gradients))
-        named = [library.encode("outputs", output) for output in outputs]
+            purpose=library.choice("purpose", library.PURPOSES, purpose), mode=library.encode_given("mode", mode),
+            net=library.encode_given("net", net), value=library.encode_given("value", value),
+            trained=library.encode_given("trained", trained), input_gradients=bool(input_gradients))
+        named = [library.encode("outputs", output) for output in library.elements("outputs", outputs)]
         options.outputs, options.output_count = (c_char_p * len(named))(*named), len(named)
-        sets = [library.encode("params", f"{key}={_written(given)}") for key, given in params.items()]
+        sets = [library.encode("params", f"{key}={_written(key, given)}") for key, given in library.items("params", params)]
         options.params, options.param_count = (c_char_p * len(sets))(*sets), len(sets)
         if class_weights is not None:
-            options.class_weights = (c_double * len(class_weights))(*class_weights)
-            options.class_weight_count = len(class_weights)
+            weights = [library.number("class_weights", weight) for weight in library.elements("class_weights", class_weights)]
+            options.class_weights, options.class_weight_count = (c_double * len(weights))(*weights), len(weights)
         handle = library.MODEL()
         try:
             if isinstance(text_or_path, str) and "\n" in text_or_path:
-                text = text_or_path.encode()
+                text = _encoded(text_or_path)
                 library.call("pnet_model_compile", library.encode("name", name), text, len(text), byref(options), byref(handle))
             else:
-                library.call("pnet_model_open", library.encode("path", text_or_path), byref(options), byref(handle))
+                library.call("pnet_model_open", library.encode("text_or_path", text_or_path), byref(options), byref(handle))
         except library.Error as error:
             if handle:
                 error.diagnostics = _diagnostics(handle)

@@ -26,6 +26,11 @@ def _features(name: str, value, rows: int) -> numpy.ndarray:
     return _arrays.floats(name, given, given.shape)
 
 
+def _given(**points) -> list[Points]:
+    """Arguments, by their names, that must be points."""
+    return [library.instance(what, one, Points) for what, one in points.items()]
+
+
 def _call(name: str, points: list[Points], *arguments) -> None:
     """Calls a function whose first arguments are points, with the locks of all in one order."""
     with ExitStack() as locks:
@@ -47,7 +52,8 @@ class Points(_handle.Computing):
 
     def __init__(self, positions, *, row_splits=None, sample=None, batches: int = 0, cell: float = 0):
         given = _arrays.rows("positions", positions)
-        options = library.pnet_points_options(batches=library.count("batches", batches, 31), cell=cell)
+        options = library.pnet_points_options(batches=library.count("batches", batches, 31),
+                                              cell=library.number("cell", cell))
         kept = []  # until the call ends
         for name, value in (("row_splits", row_splits), ("sample", sample)):
             if value is not None:
@@ -111,7 +117,7 @@ class Points(_handle.Computing):
     def parents(self, coarse: Points) -> numpy.ndarray:
         """The row of a level, sampled from these points, that each row belongs to, int32 [rows]."""
         found = numpy.empty(self.rows, numpy.int32)
-        _call("pnet_points_parents", [self, coarse], byref(_out(found)))
+        _call("pnet_points_parents", [self, *_given(coarse=coarse)], byref(_out(found)))
         return found
 
 
@@ -129,16 +135,17 @@ class PointSet(VoxelSet):
 
     def __init__(self, out: Points, source: Points | None = None, kernel: int = 3, *, radius: float | None = None,
                  knn: int | None = None, shape: str = "ball", degrade: str | list[str] = ()):
-        names = [degrade] if isinstance(degrade, str) else list(degrade)
+        names = [degrade] if isinstance(degrade, str) else library.elements("degrade", degrade)
         parts = 0
         for name in names:
             parts |= library.choice("degrade", library.DEGRADATIONS, name)
         options = library.pnet_near_options(
-            kernel=library.count("kernel", kernel, 31), radius=0 if radius is None else radius,
+            kernel=library.count("kernel", kernel, 31), radius=0 if radius is None else library.number("radius", radius),
             knn=0 if knn is None else library.count("knn", knn, 31), shape=library.choice("shape", library.SHAPES, shape),
             degrade=parts)
         made = c_void_p()
-        _call("pnet_set_points", [out, out if source is None else source], byref(options), byref(made))
+        both = _given(out=out, source=out if source is None else source)
+        _call("pnet_set_points", both, byref(options), byref(made))
         self._begin(made)
 
 
@@ -156,7 +163,7 @@ class PointMap(_handle.Computing):
             kind=library.choice("kind", library.MAPS, kind), k=library.count("k", k, 31),
             outside_nearest=library.choice("outside", {"zero": 0, "nearest": 1}, outside))
         made = c_void_p()
-        _call("pnet_map_new", [out, source], byref(options), byref(made))
+        _call("pnet_map_new", _given(out=out, source=source), byref(options), byref(made))
         super().__init__("map", made.value, "pnet_map_free")
         self._rows_out, self._rows_in, self._kind = out.rows, source.rows, kind
 
@@ -196,6 +203,10 @@ def _heads(value) -> int:
     return heads
 
 
+def _scale(value) -> float:
+    return 0 if value is None else library.number("scale", value)
+
+
 class Buckets(_handle.Computing):
     """Points of each sample in an order, cut into buckets and scopes, for attention. They never change, so threads may share
     them.
@@ -210,9 +221,10 @@ class Buckets(_handle.Computing):
         options = library.pnet_buckets_options(
             order=library.choice("order", library.ORDERS, order), bucket=library.count("bucket", bucket, 31),
             scope=library.count("scope", scope, 31), shift=library.count("shift", shift, 31),
-            stride=library.count("stride", stride, 31), wrap=bool(wrap), cell=0 if cell is None else cell)
+            stride=library.count("stride", stride, 31), wrap=bool(wrap),
+            cell=0 if cell is None else library.number("cell", cell))
         made = c_void_p()
-        _call("pnet_buckets_new", [points], byref(options), byref(made))
+        _call("pnet_buckets_new", _given(points=points), byref(options), byref(made))
         super().__init__("set of buckets", made.value, "pnet_buckets_free")
         self._rows = points.rows
 
@@ -222,8 +234,7 @@ class Buckets(_handle.Computing):
         x, heads = _features("qkv", qkv, self._rows), _heads(heads)
         result = numpy.empty((self._rows, x.shape[1] // 3), numpy.float32)
         log_sum = numpy.empty((self._rows, heads), numpy.float32)
-        options = library.pnet_attend_options(heads=heads, scale=0 if scale is None else scale,
-                                              log_sum=_arrays.pointer(log_sum))
+        options = library.pnet_attend_options(heads=heads, scale=_scale(scale), log_sum=_arrays.pointer(log_sum))
         self._call("pnet_attend_forward", byref(_arrays.describe(x)), byref(options), byref(_out(result)))
         return result, log_sum
 
@@ -233,8 +244,7 @@ class Buckets(_handle.Computing):
         out, g = _features("result", result, self._rows), _features("gradient", gradient, self._rows)
         sums = _features("log_sum", log_sum, self._rows)
         found = numpy.empty(x.shape, numpy.float32)
-        options = library.pnet_attend_options(heads=_heads(sums.shape[1]), scale=0 if scale is None else scale,
-                                              log_sum=_arrays.pointer(sums))
+        options = library.pnet_attend_options(heads=_heads(sums.shape[1]), scale=_scale(scale), log_sum=_arrays.pointer(sums))
         given = (byref(_arrays.describe(a)) for a in (x, out, g))
         self._call("pnet_attend_backward", *given, byref(options), byref(_out(found)))
         return found
@@ -253,6 +263,8 @@ def _loss_options(kind: str, options: dict) -> library.pnet_loss_options:
             value = bool(value)
         elif member in ("rounds", "most", "entries"):
             value = library.count(member, value, 31)
+        else:
+            value = library.number(name, value)
         setattr(chosen, member, value)
     return chosen
 
@@ -264,13 +276,13 @@ def point_loss(kind: str, x: Points, y: Points, gradients: bool = False, **optio
     gradients  returns (loss, gradient by the positions of x, gradient by those of y), else the loss alone
     """
     chosen = _loss_options(kind, options)
-    loss, need = c_float(), library.pnet_loss_bytes()
-    _call("pnet_loss_workspace", [x, y], byref(chosen), byref(need))
+    both, loss, need = _given(x=x, y=y), c_float(), library.pnet_loss_bytes()
+    _call("pnet_loss_workspace", both, byref(chosen), byref(need))
     kept = numpy.empty(need.kept // 16 + 1, numpy.complex128)  # 16 bytes an element, as it must be aligned
     run = library.pnet_loss_run(kept=kept.ctypes.data, kept_bytes=need.kept)
-    _call("pnet_loss_forward", [x, y], byref(chosen), byref(run) if gradients else None, byref(loss))
+    _call("pnet_loss_forward", both, byref(chosen), byref(run) if gradients else None, byref(loss))
     if not gradients:
         return loss.value
     found = [numpy.empty((points.rows, 3), numpy.float32) for points in (x, y)]
-    _call("pnet_loss_backward", [x, y], byref(chosen), byref(run), 1, *(byref(_out(f)) for f in found))
+    _call("pnet_loss_backward", both, byref(chosen), byref(run), 1, *(byref(_out(f)) for f in found))
     return loss.value, *found

@@ -32,7 +32,7 @@ class Memory(NamedTuple):
 
 
 def _optimizer(given: str | Mapping[str, object]) -> library.pnet_optimizer:
-    settings = {"name": given} if isinstance(given, str) else dict(given)
+    settings = {"name": given} if isinstance(given, str) else dict(library.items("optimizer", given))
     if "name" not in settings:
         raise library.refuse("optimizer has no name")
     o = library.pnet_optimizer()
@@ -41,7 +41,7 @@ def _optimizer(given: str | Mapping[str, object]) -> library.pnet_optimizer:
     for name, value in settings.items():
         if name not in known:
             raise library.refuse(f"optimizer has no {name!r}, expected one of {', '.join(known)}")
-        setattr(o, name, value)
+        setattr(o, name, bool(value) if name in ("nesterov", "decay_all") else library.number(f"optimizer: {name}", value))
     return o
 
 
@@ -49,11 +49,12 @@ def session_options(device: str | None, precision: str | None, seed: int = 0, op
                     arrays: str = "host", stream: int = 0, allocator=None) -> library.pnet_session_options:
     """The options of the library; Session says what they are."""
     options = library.pnet_session_options(
-        device=library.encode("device", device), precision=library.encode("precision", precision),
+        device=library.encode_given("device", device), precision=library.encode_given("precision", precision),
         memory_limit=library.count("memory_limit", memory_limit, 64), seed=library.count("seed", seed, 64),
-        arrays=library.choice("arrays", library.ARRAYS, arrays), stream=stream or None)
+        arrays=library.choice("arrays", library.ARRAYS, arrays),
+        stream=library.count("stream", 0 if stream is None else stream, 64) or None)
     if allocator is not None:
-        options.allocator = pointer(allocator)
+        options.allocator = pointer(library.instance("allocator", allocator, library.pnet_allocator))
     if optimizer is not None:
         options.optimizer = pointer(_optimizer(optimizer))
     return options
@@ -85,6 +86,9 @@ class Session(Computing):
     def __init__(self, model: Model, device: str = "cpu", precision: str | None = None, seed: int = 0,
                  optimizer: str | Mapping[str, object] | None = None, memory_limit: int = 0, arrays: str = "host",
                  stream: int = 0, allocator: library.pnet_allocator | None = None):
+        from pnet.model import Model  # which imports this module
+
+        library.instance("model", model, Model)
         options = session_options(device, precision, seed, optimizer, memory_limit, arrays, stream, allocator)
         self.own_process()
         handle = library.SESSION()
@@ -106,6 +110,7 @@ class Session(Computing):
 
     def copy_weights(self, source: Session) -> None:
         """Takes the weights of a "train" or "eval" session, by name."""
+        library.instance("source", source, Session)
         # locks in one order, whichever session a thread begins with
         first, second = sorted((self, source), key=id)
         with first._hold(), second._hold():
@@ -133,6 +138,7 @@ class Session(Computing):
         self._set("pnet_session_set_gradient", name, value)
 
     def _get(self, function: str, name: str, out):
+        library.encode("name", name)
         # a name that is not there is for the library to refuse
         known = name in self._shapes
         to = _arrays.to_fill(name, out, self._shapes[name], self._there) if known else numpy.empty((), numpy.float32)
@@ -145,6 +151,7 @@ class Session(Computing):
         return to if out is None else out
 
     def _set(self, function: str, name: str, value) -> None:
+        library.encode("name", name)
         known = name in self._shapes
         given = _arrays.floats(name, value, self._shapes[name], self._there) if known else numpy.empty((), numpy.float32)
         self._call(function, library.encode("name", name), _arrays.pointer(given), _arrays.count(given))
@@ -167,7 +174,7 @@ class Session(Computing):
         Status.USAGE: a value is missing or unknown, or has the wrong type or shape. BAD_DATA: its numbers are wrong, and the
         message names the row. After a failure the session has no batch.
         """
-        matrices = {name: self._matrix(name, value) for name, value in values.items()}
+        matrices = {name: self._matrix(name, value) for name, value in library.items("values", values)}
         with self._hold():
             self._call("pnet_session_bind", _arrays.values(matrices), len(matrices))
             self._bound = {name: m.shape for name, m in matrices.items()}
@@ -221,7 +228,7 @@ class Session(Computing):
         """"train": forward and backward on the batch, as training does it: norms use the statistics of the batch and update the
         running ones, dropout drops. Gradients are those of `scale` times the sum of the losses; with `accumulate` they are
         added to those that are there."""
-        self._call("pnet_session_gradients", scale, bool(accumulate))
+        self._call("pnet_session_gradients", library.number("scale", scale), bool(accumulate))
 
     def forward_training(self) -> None:
         """"train": the first half of gradients(), for losses of one's own: forward as training does it. Outputs and the model's
@@ -236,14 +243,16 @@ class Session(Computing):
                     none
         accumulate  gradients of weights are added to those that are there; those of inputs are of this batch alone
         """
-        matrices = {name: self._matrix(name, value) for name, value in gradients.items()}
+        matrices = {name: self._matrix(name, value) for name, value in library.items("gradients", gradients)}
         matrices = {name: m if isinstance(m, _arrays.OnGPU) else numpy.ascontiguousarray(m) for name, m in matrices.items()}
-        self._call("pnet_session_backward", _arrays.values(matrices), len(matrices), scale, bool(accumulate))
+        self._call("pnet_session_backward", _arrays.values(matrices), len(matrices), library.number("scale", scale),
+                   bool(accumulate))
 
     def input_gradient(self, name: str, out=None):
         """After gradients or backward, of a model with `input_gradients`: the gradient by a float32 field of an input,
         "cloud.rgb", as a new array [rows, width] of those that were bound, or `out`, filled. Where points lie is taken as
         constant."""
+        library.encode("name", name)
         with self._hold():
             known = name in self._bound
             to = _arrays.to_fill(name, out, self._bound[name], self._there) if known else numpy.empty((0, 0), numpy.float32)
@@ -253,7 +262,9 @@ class Session(Computing):
         """One step of the session's optimizer. clip: the largest 2-norm of all gradients, to which they are scaled down, 0: none.
         loss_scale: the gradients are divided by it first. wait: False: the call tells nothing, and does not wait for the GPU
         where the session's arrays lie there."""
-        options = library.pnet_step_options(learning_rate=learning_rate, clip=clip, loss_scale=loss_scale)
+        options = library.pnet_step_options(
+            learning_rate=library.number("learning_rate", learning_rate), clip=library.number("clip", clip),
+            loss_scale=library.number("loss_scale", loss_scale))
         if not wait:
             self._call("pnet_session_step", byref(options), None)
             return None

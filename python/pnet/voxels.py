@@ -12,7 +12,7 @@ from pnet import _library as library
 
 def _axes(what: str, value, axes: int) -> tuple[int, ...]:
     """One number of every axis, or one for all of them."""
-    numbers = [value] * axes if numpy.isscalar(value) else list(value)
+    numbers = [value] * axes if numpy.isscalar(value) else library.elements(what, value)
     if len(numbers) != axes:
         raise library.refuse(f"{what} has {len(numbers)} numbers for {axes} axes")
     return tuple(library.count(what, number, 31) for number in numbers)

@@ -125,7 +125,7 @@ class Sessions(support.Case):
             ("cloud.rgb", batch["cloud.rgb"].astype(">f4"), usage, "cloud.rgb has the type >f4"),
             ("cloud.rgb", batch["cloud.rgb"].astype(numpy.int32), usage, "cloud.rgb"),
             ("cloud.rgb", numpy.float32(1), usage, "cloud.rgb has 0 dimensions"),
-            ("cloud.rgb", object(), usage, "cloud.rgb has 0 dimensions"),
+            ("cloud.rgb", object(), usage, "cloud.rgb is of class object, expected an array"),
             ("cloud.rgb", [[None] * 3] * rows, usage, "cloud.rgb has the type object"),
             ("cloud.rgb", OnDevice(), usage, "cloud.rgb: is on a GPU"),
             ("cloud.colour", batch["cloud.rgb"], usage, "no input `cloud.colour`"),
