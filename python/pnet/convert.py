@@ -15,6 +15,8 @@ import tempfile
 
 # The keys under which checkpoints keep their tensors, the first one that is there counts.
 WRAPPERS = ("state_dict", "model_state_dict", "model")
+# What pnetc reads at most: dimensions of a tensor, bytes of a header.
+DIMENSIONS, HEADER = 8, 100_000_000
 
 
 class Refused(Exception):
@@ -31,14 +33,26 @@ def _dtypes(torch):
 
 def unwrap(checkpoint):
     """The dictionary with the tensors of a checkpoint, and the keys that lead to it."""
-    path = []
+    path, passed = [], set()
     while isinstance(checkpoint, dict):
+        if id(checkpoint) in passed:
+            raise Refused(f"the checkpoint{_place(path)} holds itself: it has no end")
+        passed.add(id(checkpoint))
         key = next((k for k in WRAPPERS if isinstance(checkpoint.get(k), dict)), None)
         if key is None:
             return checkpoint, path
         path.append(key)
         checkpoint = checkpoint[key]
     raise Refused(f"holds a {type(checkpoint).__name__}, not a dictionary of tensors")
+
+
+def _place(path):
+    return "".join(f"[{key!r}]" for key in path)
+
+
+def _shown(name):
+    """A name for a message of one line."""
+    return name if name.isprintable() else ascii(name)
 
 
 def without_prefix(names, prefix="module."):
@@ -51,18 +65,43 @@ def collect(checkpoint, torch):
     found, path = unwrap(checkpoint)
     tensors = {k: v for k, v in found.items() if isinstance(v, torch.Tensor)}
     others = [k for k in found if k not in tensors]
-    where = "".join(f"[{key!r}]" for key in path)
     if not tensors:
         keys = ", ".join(repr(k) for k in list(found)[:8]) or "none"
-        raise Refused(f"no tensors in the checkpoint{where}; its keys: {keys}")
+        raise Refused(f"no tensors in the checkpoint{_place(path)}; its keys: {keys}")
     for name, tensor in tensors.items():
         if not isinstance(name, str):
             raise Refused(f"the tensor of key {name!r} has no name")
-        if tensor.layout is not torch.strided or tensor.is_quantized:
-            raise Refused(f"{name} is sparse or quantised")
-        if tensor.dtype not in _dtypes(torch):
-            raise Refused(f"{name} is of type {tensor.dtype}, which safetensors files do not have")
-    return dict(zip(without_prefix(list(tensors)), tensors.values())), others
+        _check_tensor(_shown(name), tensor, torch)
+    names = without_prefix(list(tensors))
+    for name in names:
+        _check_name(name)
+    return dict(zip(names, tensors.values())), others
+
+
+def _check_name(name):
+    """Names that a safetensors file cannot hold, or that pnetc does not read."""
+    if not name:
+        raise Refused("a tensor has an empty name: give it another one")
+    if name == "__metadata__":
+        raise Refused("a tensor is called __metadata__, which is no tensor in a safetensors file: give it another name")
+    if "\0" in name:
+        raise Refused(f"the name {ascii(name)} has a zero byte: give the tensor another one")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise Refused(f"the name {ascii(name)} has half a surrogate pair, which is no text: give the tensor another one") from None
+
+
+def _check_tensor(name, tensor, torch):
+    """Tensors that a safetensors file cannot hold, or that pnetc does not read."""
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+        raise Refused(f"{name} is sparse, quantised or nested: make it a plain tensor, by to_dense() or dequantize()")
+    if tensor.device.type != "cpu":
+        raise Refused(f"{name} is on the device {tensor.device}, where it has no numbers")
+    if tensor.dtype not in _dtypes(torch):
+        raise Refused(f"{name} is of type {tensor.dtype}, which safetensors files do not have")
+    if tensor.dim() > DIMENSIONS:
+        raise Refused(f"{name} has {tensor.dim()} dimensions, and pnetc reads {DIMENSIONS} at most")
 
 
 def encode(tensors, torch):
@@ -76,9 +115,11 @@ def encode(tensors, torch):
         header[name] = {"dtype": names[tensors[name].dtype], "shape": list(tensors[name].shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
+    if len(text) > HEADER:
+        raise Refused(f"its names take {len(text)} bytes, and pnetc reads {HEADER} at most")
     yield struct.pack("<Q", len(text)) + text
     for name in order:
-        flat = tensors[name].detach().cpu().contiguous().reshape(-1)
+        flat = tensors[name].detach().resolve_neg().contiguous().reshape(-1)
         yield flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
 
 
@@ -157,7 +198,7 @@ def main(arguments=None):
         return 1
     if not o.quiet:
         left = f"; left out, no tensors: {', '.join(map(repr, others))}" if others else ""
-        print(f"{o.output}: {len(tensors)} tensors{left}")
+        print(f"{_shown(o.output)}: {len(tensors)} tensors{left}")
     return 0
 
 

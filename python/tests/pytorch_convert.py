@@ -106,6 +106,69 @@ class Convert(unittest.TestCase):
         self.assertEqual(code, 4)
         self.assertIn("--allow no.such.Class", err)
 
+    def test_circles(self):
+        """A checkpoint that holds itself is refused, and does not hang."""
+        here, there = {"w": torch.ones(1)}, {}
+        here["model"] = here
+        there["state_dict"] = {"model_state_dict": there}
+        for checkpoint, text in ((here, "the checkpoint['model'] holds itself"),
+                                 (there, "the checkpoint['state_dict']['model_state_dict'] holds itself")):
+            code, _, err = self.run_convert(checkpoint)
+            self.assertEqual(code, 4)
+            self.assertIn(text, err)
+        beside = {"w": torch.ones(1)}
+        beside["me"] = beside  # which is no wrapper
+        code, out, err = self.run_convert(beside)
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("1 tensors; left out, no tensors: 'me'", out)
+        deep = {"w": torch.ones(1)}
+        for _ in range(200):
+            deep = {"model": deep}
+        self.assertEqual(self.run_convert(deep)[0], 0)
+
+    def read_by_pnetc(self):
+        return subprocess.run([PNETC, "info", self.path("out.safetensors")], capture_output=True, text=True)
+
+    def test_names(self):
+        """What is written pnetc reads; what it would not read is refused, and the message names the tensor."""
+        for name, text in (("a\0b", r"the name 'a\x00b' has a zero byte"), ("__metadata__", "called __metadata__"),
+                           ("\ud800", r"the name '\ud800' has half a surrogate pair"), ("", "an empty name"),
+                           ("\ud83d\ude00", r"the name '\ud83d\ude00' has half a surrogate pair"), ("module.", "an empty name")):
+            code, _, err = self.run_convert({name: torch.ones(2)})
+            self.assertEqual(code, 4, ascii(name))
+            self.assertIn(text, err)
+            self.assertFalse(os.path.exists(self.path("out.safetensors")))
+        names = ["a\nb", "\u20ac\U0001f600", "a\"b\\c", " ", "x" * 5000, "\x7f\x1b", "dtype", "module", "__metadata__."]
+        code, _, err = self.run_convert({name: torch.full((1,), float(i)) for i, name in enumerate(names)})
+        self.assertEqual((code, err), (0, ""))
+        done = self.read_by_pnetc()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        arrays = parse(self.path("out.safetensors"))[0]
+        self.assertEqual([arrays[name][1][0] for name in names], list(range(len(names))))
+
+    def test_tensors(self):
+        """Kinds of tensors: their numbers are written, or the message names the tensor."""
+        whole = torch.arange(6.0)
+        q = torch.quantize_per_tensor(whole, 0.1, 0, torch.qint8)
+        for tensor, text in ((torch.empty(2, device="meta"), "t is on the device meta"), (q, "t is sparse, quantised"),
+                             (torch.eye(3).to_sparse_csr(), "t is sparse"), (torch.ones(9 * [1]), "t has 9 dimensions"),
+                             (torch.ones(2, dtype=torch.complex128), "torch.complex128")):
+            with self.subTest(text):
+                code, _, err = self.run_convert({"t": tensor})
+                self.assertEqual(code, 4, err)
+                self.assertIn(text, err)
+        tensors = {"whole": whole, "part": whole[1::2], "same": whole, "wide": torch.ones(1).expand(4), "number": torch.tensor(3.0),
+                   "turned": torch.complex(whole, whole).conj().imag, "deep": torch.ones(8 * [1])}
+        self.assertTrue(tensors["turned"].is_neg())
+        code, _, err = self.run_convert(tensors)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(self.read_by_pnetc().returncode, 0)
+        arrays = parse(self.path("out.safetensors"))[0]
+        wanted = {"whole": range(6), "part": [1, 3, 5], "same": range(6), "wide": [1] * 4, "number": 3,
+                  "turned": [-i for i in range(6)], "deep": numpy.ones(8 * [1])}
+        for name, numbers in wanted.items():
+            self.assertTrue(numpy.array_equal(arrays[name][1], numpy.array(numbers, numpy.float32)), name)
+
     def test_files(self):
         err = io.StringIO()
         with contextlib.redirect_stderr(err):

@@ -130,13 +130,14 @@ class Given:
             ("Buckets.attend_backward", self.buckets.attend_backward, dict(qkv=of_level, result=result, log_sum=sums,
                                                                            gradient=result, scale=0.5)),
             ("point_loss", pnet.point_loss, dict(kind="infocd", x=self.level, y=self.points, gradients=True, tau=0.5, sums=True)),
-            ("point_loss", pnet.point_loss, dict(kind="apml", x=self.level, y=self.points, gradients=False, rounds=3, lambda_=0.5)),
+            ("point_loss", pnet.point_loss, dict(kind="apml", x=self.level, y=self.points, gradients=False, rounds=3,
+                                                 lambda_=0.5)),
         ]
 
     @staticmethod
     def options():
-        return dict(device="cpu", precision="fp32", seed=1, optimizer={"name": "adam", "eps": 1e-8}, memory_limit=0, arrays="host",
-                    stream=0, allocator=None)
+        return dict(device="cpu", precision="fp32", seed=1, optimizer={"name": "adam", "eps": 1e-8}, memory_limit=0,
+                    arrays="host", stream=0, allocator=None)
 
     def wrong(self):
         return [None, object(), pnet, Given, 1.5, "no such", b"\xff", {"no such": 1}, ["no such"], numpy.array([object()] * 3),
