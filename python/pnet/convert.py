@@ -89,7 +89,7 @@ def _check_name(name):
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise Refused(f"the name {ascii(name)} has half a surrogate pair, which is no text: give the tensor another one") from None
+        raise Refused(f"the name {ascii(name)} has half a surrogate pair, and is no text: give the tensor another one") from None
 
 
 def _check_tensor(name, tensor, torch):

@@ -157,8 +157,8 @@ class Convert(unittest.TestCase):
                 code, _, err = self.run_convert({"t": tensor})
                 self.assertEqual(code, 4, err)
                 self.assertIn(text, err)
-        tensors = {"whole": whole, "part": whole[1::2], "same": whole, "wide": torch.ones(1).expand(4), "number": torch.tensor(3.0),
-                   "turned": torch.complex(whole, whole).conj().imag, "deep": torch.ones(8 * [1])}
+        tensors = {"whole": whole, "part": whole[1::2], "same": whole, "wide": torch.ones(1).expand(4),
+                   "number": torch.tensor(3.0), "turned": torch.complex(whole, whole).conj().imag, "deep": torch.ones(8 * [1])}
         self.assertTrue(tensors["turned"].is_neg())
         code, _, err = self.run_convert(tensors)
         self.assertEqual((code, err), (0, ""))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from pnet import _library as library
 from pnet.model import Model
 from pnet.session import Session
-from pnet.torch import _device
+from pnet.torch import _device, _sums
 
 
 class _Running:
@@ -293,6 +293,8 @@ class Network(nn.Module):
 
     @torch.compiler.disable
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor | dict[str, Tensor]:
+        _sums.check_operands()
+        library.items("batch", batch)
         if self._outputs:
             if self.training:
                 fields = self._wanted(batch)

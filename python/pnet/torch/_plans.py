@@ -132,7 +132,7 @@ class Plan:
 
     def _in_order_of(self, gradient: Tensor) -> Tensor:
         """[taps, in / groups, out] in the shape of weights()."""
-        return gradient.flatten(0, 1).t().reshape(self.shape) if self.outer else gradient.reshape(self.shape)
+        return gradient.reshape(-1, gradient.shape[-1]).t().reshape(self.shape) if self.outer else gradient.reshape(self.shape)
 
     def as_given(self, of_w: Tensor, by_tap: bool) -> Tensor:
         """The gradient of weights as they were given, in memory `by_tap` or not."""

@@ -25,6 +25,7 @@ _lock = threading.Lock()
 def hold(what: object) -> Tensor:
     """A token for an object of the library: a tensor with a number, by which operators find the object as long as the token's
     memory is used, by autograd or whoever. It means nothing in another process."""
+    _sums.check_operands()  # a token of a transform or a recording would be none afterwards
     number = next(_numbers)
     token = torch.tensor([number], device="cpu")
     _held[number] = what
@@ -77,7 +78,7 @@ class PointMap:
 
     def __call__(self, features: Tensor) -> Tensor:
         """[rows_in, channels] to [rows_out, channels]."""
-        _sums.refuse_tangents(features)
+        _sums.check_operands(features=features)
         given = _kind_of("features", features, features.dtype, self._there)
         return torch.ops.pnet.map(given, self._token, self.rows_out, self.kind)[0].to(features.dtype)
 
@@ -90,7 +91,7 @@ class Buckets:
 
     def attend(self, qkv: Tensor, heads: int = 1, scale: float | None = None) -> Tensor:
         """pnet.torch.attend()."""
-        _sums.refuse_tangents(qkv)
+        _sums.check_operands(qkv=qkv)
         kind = _sums.result_type(qkv)
         given = _kind_of("qkv", qkv, kind, self._there)
         return torch.ops.pnet.attend(given, self._token, heads, scale or 0.0)[0].to(kind)
@@ -203,12 +204,13 @@ class Points:
 
     def parents(self, coarse: Points) -> Tensor:
         """The row of a level, sampled from these points, that each row belongs to, int32 [rows]."""
-        return self._get("pnet_points_parents", self._points, coarse._points)
+        return self._get("pnet_points_parents", self._points, library.instance("coarse", coarse, Points)._points)
 
     @torch.compiler.disable
     def grid(self, cell: float) -> Points:
         """The level with these cells, metres: each cell with points keeps the one nearest to its centre. The cells of a level of
         a level are a whole multiple of its own: p.grid(v), p.grid(v).grid(2 * v) are grid(p, v * [1, 2]) of a model."""
+        cell = library.number("cell", cell)
         with self._making:
             if cell not in self._levels:
                 with _device.own_errors():
@@ -234,7 +236,7 @@ class Points:
         shape        "ball" or "cube"
         degrade      "voxel", or some of "centre", "neighbour", "kernel"
         """
-        given = self if source is None else source
+        given = self if source is None else library.instance("source", source, Points)
         with _device.own_errors():
             made = arrays.PointSet(self._points, given._points, kernel, radius=radius, knn=knn, shape=shape, degrade=degrade)
         with _device.on_home(self._home):
@@ -247,6 +249,7 @@ class Points:
     @_once
     def map(self, source: Points, kind: str, *, k: int = 3, outside: str = "zero") -> PointMap:
         """How rows of these points are made of rows of `source`: the functions pool, upsample and interpolate."""
+        library.instance("source", source, Points)
         with _device.own_errors():
             made = arrays.PointMap(self._points, source._points, kind, k=k, outside=outside)
         return PointMap(_geometry.Map(made, self.device, self._home), kind)
@@ -261,13 +264,20 @@ class Points:
         return Buckets(_geometry.Scopes(made, self.device, self._home))
 
 
+def _check_points(**given: Points) -> None:
+    for name, one in given.items():
+        library.instance(name, one, Points)
+
+
 def pool(features: Tensor, points: Points, level: Points, kind: str = "mean") -> Tensor:
     """Over the points of each cell of a level that was sampled from `points`: "mean", "max" or "sum"."""
+    _check_points(points=points, level=level)
     return level.map(points, _one_of(kind, ("mean", "max", "sum")))(features)
 
 
 def upsample(features: Tensor, level: Points, points: Points) -> Tensor:
     """The row of the cell of `level` that each of `points` belongs to, from which it was sampled."""
+    _check_points(level=level, points=points)
     return points.map(level, "parent")(features)
 
 
@@ -276,6 +286,7 @@ def interpolate(features: Tensor, source: Points, points: Points, kind: str = "i
     """Features of `source` at any points: "inverse_distance" of the k nearest rows in the sample, or, of a level whose features
     lie on the centres of its cells, "trilinear" or "nearest"; there `outside` says what is where no cell is, "zero" or
     "nearest"."""
+    _check_points(source=source, points=points)
     kind = _one_of(kind, ("inverse_distance", "trilinear", "nearest"))
     more = {"k": k} if kind == "inverse_distance" else {"outside": outside}
     return points.map(source, kind, **more)(features)
@@ -285,6 +296,7 @@ def attend(qkv: Tensor, points: Points, heads: int = 1, scale: float | None = No
            scope: int = 8, shift: int = 0, stride: int = 1, wrap: bool = False, cell: float | None = None) -> Tensor:
     """Attention of points in scopes of buckets along an order. qkv [rows, 3 C]: queries, keys, values side by side, each by heads
     of 8, 16, 32, 64 or 128 channels; returns [rows, C]. scale: factor of the products, None: 1 / sqrt(C / heads)."""
+    _check_points(points=points)
     made = points.buckets(order, bucket=bucket, scope=scope, shift=shift, stride=stride, wrap=wrap, cell=cell)
     return made.attend(qkv, heads, scale)
 
@@ -304,9 +316,10 @@ def point_loss(kind: str, x: Tensor, y: Tensor, *, x_splits: Tensor | None = Non
     options              members of struct pnet_loss_options, such as squares=False, tau=0.5 or lambda_=0.1
     """
     library.choice("kind", library.LOSSES, kind)
-    _sums.refuse_tangents(x, y)
+    _sums.check_operands(x=x, y=y, x_splits=x_splits, y_splits=y_splits)
     names = sorted(options)
     wanted = torch.is_grad_enabled() and (x.requires_grad or y.requires_grad)
     given = [_kind_of(name, t, torch.float32, True) for name, t in (("x", x), ("y", y))]
-    return torch.ops.pnet.point_loss(*given, x_splits, y_splits, kind, " ".join(names), [float(options[name]) for name in names],
+    return torch.ops.pnet.point_loss(*given, x_splits, y_splits, kind, " ".join(names), 
+                                     [library.number(name, options[name]) for name in names],
                                      wanted)[0]

@@ -33,10 +33,16 @@ __all__ = [
 ]
 
 _ABSENT = {
-    "utils": "its voxel generators and point operators are not there",
+    "utils": "its voxel generators and point operators are not there: torch.unique(torch.floor(xyz / cell).int(), dim=0) has "
+             "the voxels of points, pnet.torch.Points grids, pools and interpolation of points",
     "hash": "its hash tables are not there",
     "quantization": "quantized layers are not there",
     "cppcore": "it is the inside of spconv",
     "spatial": "its deformable operators are not there",
 }
 __getattr__ = core.absent(__name__, _ABSENT)
+
+
+def refuse_import(module: str) -> None:
+    """What the modules do that are not there."""
+    raise ImportError(f"{module}: pnet has no such part of spconv: {_ABSENT[module.rpartition('.')[2]]}", name=module)

@@ -171,16 +171,25 @@ class SparseConvolution(SetModule):
 
 def weights_by_tap(module: nn.Module) -> nn.Module:
     """Lays the weights of all convolutions in a module out in memory as the library reads them, [*kernel, in / groups, out], and
-    returns the module. Names, shapes and values stay, and checkpoints load and save as before; calls then copy neither weights
-    nor their gradients. Made before the optimizer takes a step. The weights are no longer contiguous: weight.view(-1) and
-    safetensors refuse such tensors, and weight.contiguous() makes one of the usual order.
+    returns the module. Names, shapes and values stay, gradients that are there too, and checkpoints load and save as before;
+    calls then copy neither weights nor their gradients. Not between a forward and its backward, and before the optimizer takes a
+    step: what it keeps has the order of the weights at its first step, and fused optimizers mix up numbers of two orders without
+    a word. The weights are no longer contiguous: weight.view(-1) and safetensors refuse such tensors, and weight.contiguous()
+    makes one of the usual order.
     """
+    library.instance("module", module, nn.Module)
     for one in module.modules():
         if isinstance(one, SparseConvolution) and not one.conv1x1:
             weight = one.weight
             strides = _plans.strides_by_tap(weight.shape)
-            weight.data = torch.empty_strided(weight.shape, strides, dtype=weight.dtype, device=weight.device).copy_(weight.data)
+            weight.data = _laid_out(weight.data, strides)
+            if weight.grad is not None:  # fused optimizers read both by their places in memory
+                weight.grad = _laid_out(weight.grad, strides)
     return module
+
+
+def _laid_out(given: Tensor, strides: tuple[int, ...]) -> Tensor:
+    return torch.empty_strided(given.shape, strides, dtype=given.dtype, device=given.device).copy_(given)
 
 
 def _plain(ndim: int, kind: str, more: dict) -> type:

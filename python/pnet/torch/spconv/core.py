@@ -84,6 +84,12 @@ class IndiceData:
                              "layers that share a key must get the same indices")
 
 
+def _tensor(name: str, value) -> None:
+    """Raises Error unless it is a tensor."""
+    if not isinstance(value, Tensor):
+        raise library.wrong_class(name, value, "torch.Tensor: torch.from_numpy makes one of an array of NumPy")
+
+
 class SparseConvTensor:
     """Features of voxels.
 
@@ -100,6 +106,8 @@ class SparseConvTensor:
     def __init__(self, features: Tensor, indices: Tensor, spatial_shape, batch_size: int, grid=None, voxel_num=None,
                  indice_dict: dict | None = None, benchmark: bool = False, permanent_thrust_allocator: bool = False,
                  enable_timer: bool = False, force_algo=None):
+        _tensor("features", features)
+        _tensor("indices", indices)
         if features.dim() != 2 or indices.dim() != 2:
             raise library.refuse(f"features is {list(features.shape)} and indices {list(indices.shape)}, expected [N, C] and "
                                  "[N, 1 + ndim]")
@@ -107,6 +115,8 @@ class SparseConvTensor:
             raise library.refuse(f"indices is {indices.dtype}, expected torch.int32")
         if len(spatial_shape) != indices.shape[1] - 1:
             raise library.refuse(f"spatial_shape has {len(spatial_shape)} numbers, and indices {indices.shape[1] - 1} axes")
+        if not isinstance(batch_size, (int, torch.SymInt)):
+            batch_size = library.count("batch_size", batch_size, 31)
         if batch_size < 1:
             raise library.refuse(f"batch_size is {batch_size}, expected 1 or more")
         self._features = features
@@ -173,6 +183,7 @@ class SparseConvTensor:
 
     def replace_feature(self, feature: Tensor) -> SparseConvTensor:
         """The same voxels with other features."""
+        _tensor("feature", feature)
         made = self._with(feature, self.indices, self.spatial_shape, self.indice_dict)
         if not torch.compiler.is_compiling():
             if self._voxels is None:

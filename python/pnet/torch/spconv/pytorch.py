@@ -10,6 +10,8 @@ from pnet.torch.spconv import __all__  # noqa: F401
 for _name in ("conv", "core", "functional", "modules", "ops", "pool", "tables"):
     sys.modules[f"{__name__}.{_name}"] = getattr(_spconv, _name)
 
+__path__ = _spconv.__path__  # so that imports of modules that are not there say why
+
 
 def __getattr__(name):
     return getattr(_spconv, name)
