@@ -9,7 +9,7 @@
 
 void pnet_buckets_free(struct pnet_buckets *b)
 {
-    if (!pnet_handle_is(b, PNET_CLASS_BUCKETS)) return;
+    if (!b || !pnet_handle_is(b, PNET_CLASS_BUCKETS)) return;
     if (pnet_buckets_on_gpu(b)) {
         pnet_home_give(&b->home, b->home.stream, &b->rooms);
     } else {
@@ -107,8 +107,8 @@ static enum pnet_status make(const struct pnet_points *p, const struct pnet_buck
 enum pnet_status pnet_buckets_new(const struct pnet_points *points,
     const struct pnet_buckets_options *options, struct pnet_buckets **buckets, struct pnet_error *e)
 {
-    if (buckets) *buckets = NULL;
-    PNET_REQUIRE(e, PNET_A(POINTS, points), PNET_A(ANY, buckets));
+    PNET_REQUIRE_PLACE(e, buckets);
+    PNET_REQUIRE(e, PNET_A(POINTS, points));
     PNET_OWN_ERROR(e);
     struct pnet_buckets_options o;
     struct pnet_scopes scopes;

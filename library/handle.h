@@ -51,4 +51,14 @@ enum pnet_status pnet_handle_check(
         if (pnet_wrong) return pnet_wrong;                                                         \
     } while (0)
 
+/* The same of a function that makes a handle: returns PNET_USAGE unless there is a place for it. Sets the place to NULL, which a
+   failure leaves there. */
+#define PNET_REQUIRE_PLACE(e, to)                                                                  \
+    do {                                                                                           \
+        if (!(to))                                                                                 \
+            return pnet_handle_check(                                                              \
+                __func__, (const struct pnet_argument[]){PNET_A(ANY, to), {.name = NULL}}, (e));   \
+        *(to) = NULL;                                                                              \
+    } while (0)
+
 #endif

@@ -15,7 +15,7 @@ static void free_lists(struct pnet_map_lists *l)
 
 void pnet_map_free(struct pnet_map *map)
 {
-    if (!pnet_handle_is(map, PNET_CLASS_MAP)) return;
+    if (!map || !pnet_handle_is(map, PNET_CLASS_MAP)) return;
     if (pnet_map_on_gpu(map)) {
         pnet_home_give(&map->home, map->home.stream, &map->rooms);
     } else {
@@ -264,8 +264,8 @@ static enum pnet_status make(struct pnet_mapping *m, struct pnet_error *e)
 enum pnet_status pnet_map_new(const struct pnet_points *out, const struct pnet_points *in,
     const struct pnet_map_options *o, struct pnet_map **map, struct pnet_error *e)
 {
-    if (map) *map = NULL;
-    PNET_REQUIRE(e, PNET_A(POINTS, out), PNET_A(POINTS, in), PNET_A(ANY, map));
+    PNET_REQUIRE_PLACE(e, map);
+    PNET_REQUIRE(e, PNET_A(POINTS, out), PNET_A(POINTS, in));
     PNET_OWN_ERROR(e);
     struct pnet_mapping m = {.out = out, .in = in};
     enum pnet_status st = pnet_library_take("pnet_map_options", o, &m.o, sizeof m.o, e);

@@ -232,8 +232,8 @@ static enum pnet_status make(const char *path, const char *name, const char *tex
 enum pnet_status pnet_model_compile(const char *name, const char *text, size_t length,
     const struct pnet_model_options *o, struct pnet_model **model, struct pnet_error *e)
 {
-    if (model) *model = NULL;
-    PNET_REQUIRE(e, PNET_A(ANY, name), PNET_A(ANY, text), PNET_A(ANY, model));
+    PNET_REQUIRE_PLACE(e, model);
+    PNET_REQUIRE(e, PNET_A(ANY, name), PNET_A(ANY, text));
     PNET_OWN_ERROR(e);
     return make(NULL, name, text, length, o, model, e);
 }
@@ -241,8 +241,8 @@ enum pnet_status pnet_model_compile(const char *name, const char *text, size_t l
 enum pnet_status pnet_model_open(const char *path, const struct pnet_model_options *o,
     struct pnet_model **model, struct pnet_error *e)
 {
-    if (model) *model = NULL;
-    PNET_REQUIRE(e, PNET_A(ANY, path), PNET_A(ANY, model));
+    PNET_REQUIRE_PLACE(e, model);
+    PNET_REQUIRE(e, PNET_A(ANY, path));
     PNET_OWN_ERROR(e);
     /* to the compiler - is standard input */
     return make(strcmp(path, "-") == 0 ? "./-" : path, NULL, NULL, 0, o, model, e);
@@ -255,7 +255,7 @@ void pnet_library_keep_model(struct pnet_model *m)
 
 void pnet_model_free(struct pnet_model *m)
 {
-    if (!pnet_handle_is(m, PNET_CLASS_MODEL) || atomic_fetch_sub(&m->owners, 1) > 1) return;
+    if (!m || !pnet_handle_is(m, PNET_CLASS_MODEL) || atomic_fetch_sub(&m->owners, 1) > 1) return;
     pnet_compilation_free(m->compilation);
     free(m->diagnostics);
     free(m->weights);

@@ -25,7 +25,7 @@ struct making {
 
 void pnet_points_free(struct pnet_points *p)
 {
-    while (pnet_handle_is(p, PNET_CLASS_POINTS) && atomic_fetch_sub(&p->owners, 1) == 1) {
+    while (p && pnet_handle_is(p, PNET_CLASS_POINTS) && atomic_fetch_sub(&p->owners, 1) == 1) {
         struct pnet_points *finer = p->finer;
         free(p->splits);
         if (pnet_points_on_gpu(p)) {
@@ -224,8 +224,8 @@ static enum pnet_status make(struct making *m, struct pnet_error *e)
 enum pnet_status pnet_points_new(const struct pnet_array *positions,
     const struct pnet_points_options *o, struct pnet_points **points, struct pnet_error *e)
 {
-    if (points) *points = NULL;
-    PNET_REQUIRE(e, PNET_A(ANY, positions), PNET_A(ANY, points));
+    PNET_REQUIRE_PLACE(e, points);
+    PNET_REQUIRE(e, PNET_A(ANY, positions));
     PNET_OWN_ERROR(e);
     struct making m = {.positions = positions};
     enum pnet_status st = pnet_library_take("pnet_points_options", o, &m.o, sizeof m.o, e);

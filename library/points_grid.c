@@ -129,8 +129,8 @@ static enum pnet_status make(
 enum pnet_status pnet_points_grid(
     const struct pnet_points *of, double cell, struct pnet_points **level, struct pnet_error *e)
 {
-    if (level) *level = NULL;
-    PNET_REQUIRE(e, PNET_A(POINTS, of), PNET_A(ANY, level));
+    PNET_REQUIRE_PLACE(e, level);
+    PNET_REQUIRE(e, PNET_A(POINTS, of));
     PNET_OWN_ERROR(e);
     struct pnet_points *owner = (struct pnet_points *)of; /* to count one owner more */
     struct pnet_grid grid = {0};

@@ -64,8 +64,8 @@ static enum pnet_status make(struct pnet_session *s, const struct pnet_session_o
 enum pnet_status pnet_session_new(const struct pnet_model *m,
     const struct pnet_session_options *options, struct pnet_session **session, struct pnet_error *e)
 {
-    if (session) *session = NULL;
-    PNET_REQUIRE(e, PNET_A(MODEL, m), PNET_A(ANY, session));
+    PNET_REQUIRE_PLACE(e, session);
+    PNET_REQUIRE(e, PNET_A(MODEL, m));
     PNET_OWN_ERROR(e);
     struct pnet_session_options o;
     struct pnet_optim optim;
@@ -98,7 +98,7 @@ enum pnet_status pnet_session_new(const struct pnet_model *m,
 void pnet_session_free(struct pnet_session *s)
 {
     struct pnet_error e;
-    if (!pnet_handle_is(s, PNET_CLASS_SESSION)) return;
+    if (!s || !pnet_handle_is(s, PNET_CLASS_SESSION)) return;
     bool begun = s->runner && !pnet_library_begin(s, &e); /* what there is goes back in any case */
     pnet_updater_close(&s->updater);
     pnet_runner_free(s->runner);

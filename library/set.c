@@ -68,7 +68,8 @@ void pnet_set_form_free(struct pnet_set_form *f)
 
 void pnet_set_free(struct pnet_set *set)
 {
-    if (!pnet_handle_is(set, PNET_CLASS_SET) || atomic_fetch_sub(&set->owners, 1) > 1) return;
+    if (!set || !pnet_handle_is(set, PNET_CLASS_SET) || atomic_fetch_sub(&set->owners, 1) > 1)
+        return;
     if (set->of) {
         pnet_set_free(set->of);
     } else if (pnet_set_on_gpu(set)) {
@@ -85,8 +86,8 @@ void pnet_set_free(struct pnet_set *set)
 enum pnet_status pnet_set_inverse(
     const struct pnet_set *of, struct pnet_set **set, struct pnet_error *e)
 {
-    if (set) *set = NULL;
-    PNET_REQUIRE(e, PNET_A(SET, of), PNET_A(ANY, set));
+    PNET_REQUIRE_PLACE(e, set);
+    PNET_REQUIRE(e, PNET_A(SET, of));
     struct pnet_set *s = *set = pnet_handle_new(PNET_CLASS_SET, sizeof *s, e);
     if (!s) return PNET_NO_MEMORY;
     /* the owner of the memory, which counts this set as an owner */
@@ -177,8 +178,8 @@ enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet
     const struct pnet_array *k, int64_t rows_out, int64_t rows_in, int32_t taps,
     const struct pnet_triplet_options *options, struct pnet_set **set, struct pnet_error *e)
 {
-    if (set) *set = NULL;
-    PNET_REQUIRE(e, PNET_A(ANY, i), PNET_A(ANY, j), PNET_A(ANY, k), PNET_A(ANY, set));
+    PNET_REQUIRE_PLACE(e, set);
+    PNET_REQUIRE(e, PNET_A(ANY, i), PNET_A(ANY, j), PNET_A(ANY, k));
     struct list list[] = {{.name = "i", .array = i, .end = rows_out},
         {.name = "j", .array = j, .end = rows_in}, {.name = "k", .array = k, .end = taps}};
     struct pnet_triplet_options o;

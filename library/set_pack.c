@@ -301,8 +301,8 @@ static enum pnet_status unpack(const struct block *b, const struct pnet_packed *
 enum pnet_status pnet_set_unpack(
     const struct pnet_packed *packed, struct pnet_set **set, struct pnet_error *e)
 {
-    if (set) *set = NULL;
-    PNET_REQUIRE(e, PNET_A(ANY, packed), PNET_A(ANY, set));
+    PNET_REQUIRE_PLACE(e, set);
+    PNET_REQUIRE(e, PNET_A(ANY, packed));
     PNET_OWN_ERROR(e);
     struct pnet_packed p;
     struct block b[2];

@@ -133,8 +133,8 @@ static enum pnet_status make(struct making *m, struct pnet_set *s, struct pnet_e
 enum pnet_status pnet_set_points(const struct pnet_points *out, const struct pnet_points *in,
     const struct pnet_near_options *o, struct pnet_set **set, struct pnet_error *e)
 {
-    if (set) *set = NULL;
-    PNET_REQUIRE(e, PNET_A(POINTS, out), PNET_A(POINTS, in), PNET_A(ANY, set));
+    PNET_REQUIRE_PLACE(e, set);
+    PNET_REQUIRE(e, PNET_A(POINTS, out), PNET_A(POINTS, in));
     PNET_OWN_ERROR(e);
     struct making m = {.b = {.coarse = out, .fine = in}};
     bool up = pnet_points_reach(out, in); /* to the finer ones: the set of the way back, turned */

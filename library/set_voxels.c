@@ -257,8 +257,8 @@ static enum pnet_status make(
 enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
     const struct pnet_voxel_options *options, struct pnet_set **set, struct pnet_error *e)
 {
-    if (set) *set = NULL;
-    PNET_REQUIRE(e, PNET_A(ANY, indices), PNET_AS(ANY, "o", options), PNET_A(ANY, set));
+    PNET_REQUIRE_PLACE(e, set);
+    PNET_REQUIRE(e, PNET_A(ANY, indices), PNET_AS(ANY, "o", options));
     struct making m = {.set = pnet_handle_new(PNET_CLASS_SET, sizeof *m.set, e)};
     if (!m.set) return PNET_NO_MEMORY;
     enum pnet_status st = pnet_library_take("pnet_voxel_options", options, &m.o, sizeof m.o, e);
