@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from pnet.torch.spconv.core import SparseConvTensor
 
@@ -27,6 +28,22 @@ class SparseModule(nn.Module):
         super().__init__()
         self.name = name
         self._sparse_unique_name = ""
+
+
+def _on_rows(module: nn.Module, forward: Callable[[Tensor], Tensor], features: Tensor) -> Tensor:
+    """What a module of PyTorch makes of features by `forward`. It is called without rows, too, so that its parameters get
+    gradients, which are 0. PyTorch then leaves the running statistics of norms as they are, but counts a batch, by which norms
+    without a momentum average: the count stays here. Norms that several processes share count the batches of all of them."""
+    if torch.compiler.is_compiling() or features.shape[0]:
+        return forward(features)
+    together = torch.distributed.is_available() and torch.distributed.is_initialized()
+    counts = [norm.num_batches_tracked for norm in module.modules() if isinstance(norm, nn.modules.batchnorm._BatchNorm)
+              and norm.num_batches_tracked is not None and not (together and isinstance(norm, nn.SyncBatchNorm))]
+    before = [count.clone() for count in counts]
+    result = forward(features)
+    for count, known in zip(counts, before):
+        count.copy_(known)
+    return result
 
 
 class SparseSequential(SparseModule):
@@ -62,9 +79,8 @@ class SparseSequential(SparseModule):
         for module in self._modules.values():
             if is_spconv_module(module) or not isinstance(input, SparseConvTensor):
                 input = module(input)
-            # of no voxels a batch norm has no statistics; while PyTorch compiles, their number is unknown
-            elif torch.compiler.is_compiling() or input.indices.shape[0]:
-                input = input.replace_feature(module(input.features))
+            else:
+                input = input.replace_feature(_on_rows(module, module, input.features))
         return input
 
 
@@ -79,8 +95,8 @@ class _OnFeatures:
 
     def forward(self, input):
         if isinstance(input, SparseConvTensor):
-            return input.replace_feature(super().forward(input.features))
-        return super().forward(input)
+            return input.replace_feature(_on_rows(self, super().forward, input.features))
+        return _on_rows(self, super().forward, input)
 
 
 class SparseBatchNorm(_OnFeatures, nn.BatchNorm1d):
