@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import operator
 import os
 from ctypes import (
@@ -520,6 +521,10 @@ class Error(Exception):
         return type(self), (self.status, self.message, self.diagnostics)
 
 
+class WrongValue(Error, ValueError):
+    """An argument, or a number in an array, is wrong: Status.USAGE or BAD_DATA."""
+
+
 class WrongClass(Error, TypeError):
     """An argument is of a wrong class; the message names the argument, the class expected and the class given."""
 
@@ -566,12 +571,23 @@ def call(name: str, *arguments) -> None:
     error = pnet_error()
     status = getattr(_functions, name)(*arguments, byref(error))
     if status:
-        raise Error(Status(status), decode(error.message))
+        raise failed(status, error)
+
+
+def failed(status: int, error: pnet_error) -> Error:
+    """The exception of a call that failed."""
+    kind = WrongValue if status in (Status.USAGE, Status.BAD_DATA) else Error
+    return kind(Status(status), decode(error.message))
 
 
 def refuse(message: str) -> Error:
     """The error of a wrong argument."""
-    return Error(Status.USAGE, message)
+    return WrongValue(Status.USAGE, message)
+
+
+def refuse_data(message: str) -> Error:
+    """The error of wrong numbers in an array."""
+    return WrongValue(Status.BAD_DATA, message)
 
 
 def class_name(found: type) -> str:
@@ -646,22 +662,78 @@ def name_of(values: dict, number: int) -> str:
     return next(name for name, value in values.items() if value == number)
 
 
-def number(what: str, value) -> float:
-    """A number, where ctypes would refuse others without their name."""
-    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+# The least numbers of an axis; 0 would tell the library that a stride or dilation is not given.
+LEAST = {"extent": 1, "spatial_shape": 1, "kernel": 1, "kernel_size": 1, "stride": 1, "dilation": 1}
+
+
+def is_bool(value) -> bool:
+    """A bool of Python, NumPy or PyTorch: Python takes some of them for integers."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("bool", "torch.bool")
+
+
+def number(what: str, value, zero: bool = True) -> float:
+    """A finite number, or a tensor or array of one. zero: False: 0 is refused, because it tells the library that nothing is
+    given."""
+    if type(value) is not float:
+        value = _real(what, value)
+    if not math.isfinite(value) or not (zero or value):
+        raise refuse(f"{what} is {value}, expected a finite number{'' if zero else ' other than 0'}")
+    return value
+
+
+def _real(what: str, value) -> float:
+    if is_bool(value) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
         raise wrong_class(what, value, "a number")
+    if getattr(value, "ndim", 0):
+        raise wrong_class(what, value, "one number")
+    if getattr(value, "requires_grad", False):
+        raise wrong_class(what, value, "a number: there is no gradient by it")
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError) as why:  # several numbers, or too large a one
-        raise wrong_class(what, value, f"a number ({why})") from why
+    except OverflowError:
+        raise refuse(f"{what} is an integer beyond all of float64, expected a finite number") from None
+    except (TypeError, ValueError, RuntimeError):
+        raise wrong_class(what, value, "a number") from None
 
 
-def count(what: str, value, bits: int) -> int:
-    """An integer from 0 on, of so many bits, which ctypes would cut off in silence."""
+def count(what: str, value, bits: int, least: int = 0) -> int:
+    """An integer from `least` on, of so many bits, which ctypes would cut off in silence: of Python or NumPy, or a tensor or array
+    of one."""
+    if type(value) is not int:
+        value = _integer(what, value)
+    if not least <= value < 1 << bits:
+        raise refuse(f"{what} is {value}, expected {least} .. {(1 << bits) - 1}")
+    return value
+
+
+def _integer(what: str, value) -> int:
+    if is_bool(value) or getattr(value, "ndim", 0):
+        raise wrong_class(what, value, "an integer")
     try:
-        number = operator.index(value)
-    except TypeError as why:
-        raise wrong_class(what, value, "an integer") from why
-    if not 0 <= number < 1 << bits:
-        raise refuse(f"{what} is {number}, expected 0 .. {(1 << bits) - 1}")
-    return number
+        return operator.index(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise wrong_class(what, value, "an integer") from None
+
+
+def is_single(value) -> bool:
+    """Whether it is no list of numbers."""
+    return type(value) is int or not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0
+
+
+def per_axis(what: str, value, axes: int) -> list[int]:
+    """One integer of every axis, or one for all of them, each at least LEAST, or else 0."""
+    numbers = [value] * axes if is_single(value) else list(value)
+    if len(numbers) != axes:
+        raise refuse(f"{what} has {len(numbers)} numbers for {axes} axes")
+    least = LEAST.get(what, 0)
+    return [count(what, number, 31, least) for number in numbers]
+
+
+def flag(what: str, value) -> bool:
+    """A bool, or 0 or 1."""
+    if type(value) is not bool:
+        if getattr(value, "ndim", 0) or not (is_bool(value) or hasattr(value, "__index__")):
+            raise wrong_class(what, value, "a bool")
+        if not is_bool(value):
+            count(what, value, 1)
+    return bool(value)

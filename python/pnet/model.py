@@ -143,7 +143,7 @@ class Model(Handle):
         options = library.pnet_model_options(
             purpose=library.choice("purpose", library.PURPOSES, purpose), mode=library.encode_given("mode", mode),
             net=library.encode_given("net", net), value=library.encode_given("value", value),
-            trained=library.encode_given("trained", trained), input_gradients=bool(input_gradients))
+            trained=library.encode_given("trained", trained), input_gradients=library.flag("input_gradients", input_gradients))
         named = [library.encode("outputs", output) for output in library.elements("outputs", outputs)]
         options.outputs, options.output_count = (c_char_p * len(named))(*named), len(named)
         sets = [library.encode("params", f"{key}={_written(key, given)}") for key, given in library.items("params", params)]

@@ -39,21 +39,32 @@ def _call(name: str, points: list[Points], *arguments) -> None:
         library.call(name, *(one._use() for one in points), *arguments)
 
 
+def optional(what: str, value: float | None) -> float:
+    """A number as the library takes it, 0: not given, which only None says here."""
+    return 0 if value is None else library.number(what, value, zero=False)
+
+
+def points_options(batches: int | None, cell: float | None) -> library.pnet_points_options:
+    """The options of pnet_points_new without arrays and device; None: not given."""
+    samples = 0 if batches is None else library.count("batches", batches, 31, 1)
+    return library.pnet_points_options(batches=samples, cell=optional("cell", cell))
+
+
 class Points(_handle.Computing):
     """Points of a batch, or a level that was sampled from them. They never change, so threads may share them.
 
     positions   float32 [rows, 3], metres, rows in any order
     row_splits  int32 or int64 [samples + 1]: where samples begin, and the end; or
-    sample      int32 or int64 [rows]: the sample of each row, of `batches`
-    cell        metres: the finest cells that will be sampled, along which points lie inside; 0: along cells of their own
+    sample      int32 or int64 [rows]: the sample of each row, of `batches`, None: of one
+    cell        metres: the finest cells that will be sampled, along which points lie inside; None: along cells of their own
 
     Raises Error: status BAD_DATA names the row of a coordinate that is not finite, or of a wrong sample.
     """
 
-    def __init__(self, positions, *, row_splits=None, sample=None, batches: int = 0, cell: float = 0):
+    def __init__(self, positions, *, row_splits=None, sample=None, batches: int | None = None,
+                 cell: float | None = None):
         given = _arrays.rows("positions", positions)
-        options = library.pnet_points_options(batches=library.count("batches", batches, 31),
-                                              cell=library.number("cell", cell))
+        options = points_options(batches, cell)
         kept = []  # until the call ends
         for name, value in (("row_splits", row_splits), ("sample", sample)):
             if value is not None:
@@ -80,7 +91,7 @@ class Points(_handle.Computing):
         """The level with these cells, metres: each cell with points keeps the one nearest to its centre. The cells of a level of
         a level are a whole multiple of its own: p.grid(v), p.grid(v).grid(2 * v) are grid(p, v * [1, 2]) of a model."""
         made = c_void_p()
-        self._call("pnet_points_grid", library.number("cell", cell), byref(made))
+        self._call("pnet_points_grid", library.number("cell", cell, zero=False), byref(made))
         return self._of(made)
 
     @property
@@ -140,8 +151,9 @@ class PointSet(VoxelSet):
         for name in names:
             parts |= library.choice("degrade", library.DEGRADATIONS, name)
         options = library.pnet_near_options(
-            kernel=library.count("kernel", kernel, 31), radius=0 if radius is None else library.number("radius", radius),
-            knn=0 if knn is None else library.count("knn", knn, 31), shape=library.choice("shape", library.SHAPES, shape),
+            kernel=library.count("kernel", kernel, 31, 1),
+            radius=optional("radius", radius),
+            knn=0 if knn is None else library.count("knn", knn, 31, 1), shape=library.choice("shape", library.SHAPES, shape),
             degrade=parts)
         made = c_void_p()
         both = _given(out=out, source=out if source is None else source)
@@ -160,7 +172,7 @@ class PointMap(_handle.Computing):
 
     def __init__(self, out: Points, source: Points, kind: str = "mean", *, k: int = 3, outside: str = "zero"):
         options = library.pnet_map_options(
-            kind=library.choice("kind", library.MAPS, kind), k=library.count("k", k, 31),
+            kind=library.choice("kind", library.MAPS, kind), k=library.count("k", k, 31, 1),
             outside_nearest=library.choice("outside", {"zero": 0, "nearest": 1}, outside))
         made = c_void_p()
         _call("pnet_map_new", _given(out=out, source=source), byref(options), byref(made))
@@ -196,11 +208,10 @@ class PointMap(_handle.Computing):
         return result
 
 
-def _heads(value) -> int:
-    heads = library.count("heads", value, 31)
-    if not heads:
-        raise library.refuse("heads is 0, expected 1 or more")
-    return heads
+def _attention(heads: int, scale: float | None) -> dict:
+    """The options of the library for attention."""
+    return {"heads": library.count("heads", heads, 31, 1),
+            "scale": optional("scale", scale)}
 
 
 def _scale(value) -> float:
@@ -219,10 +230,10 @@ class Buckets(_handle.Computing):
     def __init__(self, points: Points, order: str = "z", *, bucket: int = 512, scope: int = 8, shift: int = 0, stride: int = 1,
                  wrap: bool = False, cell: float | None = None):
         options = library.pnet_buckets_options(
-            order=library.choice("order", library.ORDERS, order), bucket=library.count("bucket", bucket, 31),
-            scope=library.count("scope", scope, 31), shift=library.count("shift", shift, 31),
-            stride=library.count("stride", stride, 31), wrap=bool(wrap),
-            cell=0 if cell is None else library.number("cell", cell))
+            order=library.choice("order", library.ORDERS, order), bucket=library.count("bucket", bucket, 31, 1),
+            scope=library.count("scope", scope, 31, 1), shift=library.count("shift", shift, 31),
+            stride=library.count("stride", stride, 31, 1), wrap=library.flag("wrap", wrap),
+            cell=optional("cell", cell))
         made = c_void_p()
         _call("pnet_buckets_new", _given(points=points), byref(options), byref(made))
         super().__init__("set of buckets", made.value, "pnet_buckets_free")
@@ -231,10 +242,10 @@ class Buckets(_handle.Computing):
     def attend(self, qkv, heads: int = 1, scale: float | None = None) -> tuple[numpy.ndarray, numpy.ndarray]:
         """qkv float32 [rows, 3 C]: queries, keys, values; returns the result [rows, C], and log_sum [rows, heads] for the
         backward."""
-        x, heads = _features("qkv", qkv, self._rows), _heads(heads)
+        x, given = _features("qkv", qkv, self._rows), _attention(heads, scale)
         result = numpy.empty((self._rows, x.shape[1] // 3), numpy.float32)
-        log_sum = numpy.empty((self._rows, heads), numpy.float32)
-        options = library.pnet_attend_options(heads=heads, scale=_scale(scale), log_sum=_arrays.pointer(log_sum))
+        log_sum = numpy.empty((self._rows, given["heads"]), numpy.float32)
+        options = library.pnet_attend_options(log_sum=_arrays.pointer(log_sum), **given)
         self._call("pnet_attend_forward", byref(_arrays.describe(x)), byref(options), byref(_out(result)))
         return result, log_sum
 
@@ -244,10 +255,20 @@ class Buckets(_handle.Computing):
         out, g = _features("result", result, self._rows), _features("gradient", gradient, self._rows)
         sums = _features("log_sum", log_sum, self._rows)
         found = numpy.empty(x.shape, numpy.float32)
-        options = library.pnet_attend_options(heads=_heads(sums.shape[1]), scale=_scale(scale), log_sum=_arrays.pointer(sums))
+        options = library.pnet_attend_options(log_sum=_arrays.pointer(sums), **_attention(sums.shape[1], scale))
         given = (byref(_arrays.describe(a)) for a in (x, out, g))
         self._call("pnet_attend_backward", *given, byref(options), byref(_out(found)))
         return found
+
+
+LOSS_FLAGS, LOSS_COUNTS = ("squares", "at_least_one", "sums"), ("rounds", "most", "entries")
+
+
+def loss_number(name: str, value):
+    """The number of an option of a loss, checked by its type alone; the library checks its range."""
+    if name in LOSS_FLAGS:
+        return library.flag(name, value)
+    return library.count(name, value, 31) if name in LOSS_COUNTS else library.number(name, value)
 
 
 def _loss_options(kind: str, options: dict) -> library.pnet_loss_options:
@@ -259,13 +280,7 @@ def _loss_options(kind: str, options: dict) -> library.pnet_loss_options:
         member = "lambda" if name == "lambda_" else name
         if member not in known:
             raise library.refuse(f"a loss has no option {name!r}, expected one of {', '.join(sorted(known))}")
-        if member in ("squares", "at_least_one", "sums"):
-            value = bool(value)
-        elif member in ("rounds", "most", "entries"):
-            value = library.count(member, value, 31)
-        else:
-            value = library.number(name, value)
-        setattr(chosen, member, value)
+        setattr(chosen, member, loss_number(name, value))
     return chosen
 
 

@@ -37,11 +37,12 @@ def _optimizer(given: str | Mapping[str, object]) -> library.pnet_optimizer:
         raise library.refuse("optimizer has no name")
     o = library.pnet_optimizer()
     library.call("pnet_optimizer_default", library.choice("optimizer", library.OPTIMIZERS, settings.pop("name")), byref(o))
-    known = [name for name, _ in o._fields_ if name not in ("size", "kind")]
+    types = {name: kind for name, kind in o._fields_ if name not in ("size", "kind")}
     for name, value in settings.items():
-        if name not in known:
-            raise library.refuse(f"optimizer has no {name!r}, expected one of {', '.join(known)}")
-        setattr(o, name, bool(value) if name in ("nesterov", "decay_all") else library.number(f"optimizer: {name}", value))
+        if name not in types:
+            raise library.refuse(f"optimizer has no {name!r}, expected one of {', '.join(types)}")
+        what = f"optimizer: {name}"
+        setattr(o, name, library.number(what, value) if types[name] is c_double else library.flag(what, value))
     return o
 
 
@@ -228,7 +229,7 @@ class Session(Computing):
         """"train": forward and backward on the batch, as training does it: norms use the statistics of the batch and update the
         running ones, dropout drops. Gradients are those of `scale` times the sum of the losses; with `accumulate` they are
         added to those that are there."""
-        self._call("pnet_session_gradients", library.number("scale", scale), bool(accumulate))
+        self._call("pnet_session_gradients", library.number("scale", scale), library.flag("accumulate", accumulate))
 
     def forward_training(self) -> None:
         """"train": the first half of gradients(), for losses of one's own: forward as training does it. Outputs and the model's
@@ -246,7 +247,7 @@ class Session(Computing):
         matrices = {name: self._matrix(name, value) for name, value in library.items("gradients", gradients)}
         matrices = {name: m if isinstance(m, _arrays.OnGPU) else numpy.ascontiguousarray(m) for name, m in matrices.items()}
         self._call("pnet_session_backward", _arrays.values(matrices), len(matrices), library.number("scale", scale),
-                   bool(accumulate))
+                   library.flag("accumulate", accumulate))
 
     def input_gradient(self, name: str, out=None):
         """After gradients or backward, of a model with `input_gradients`: the gradient by a float32 field of an input,
@@ -264,7 +265,7 @@ class Session(Computing):
         where the session's arrays lie there."""
         options = library.pnet_step_options(
             learning_rate=library.number("learning_rate", learning_rate), clip=library.number("clip", clip),
-            loss_scale=library.number("loss_scale", loss_scale))
+            loss_scale=library.number("loss_scale", loss_scale, zero=False))
         if not wait:
             self._call("pnet_session_step", byref(options), None)
             return None

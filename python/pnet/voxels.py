@@ -10,14 +10,6 @@ from pnet import _arrays, _handle
 from pnet import _library as library
 
 
-def _axes(what: str, value, axes: int) -> tuple[int, ...]:
-    """One number of every axis, or one for all of them."""
-    numbers = [value] * axes if numpy.isscalar(value) else library.elements(what, value)
-    if len(numbers) != axes:
-        raise library.refuse(f"{what} has {len(numbers)} numbers for {axes} axes")
-    return tuple(library.count(what, number, 31) for number in numbers)
-
-
 def _ints(what: str, value) -> numpy.ndarray:
     """A matrix of int32, whose rows are contiguous."""
     given = _arrays.rows(what, value)
@@ -55,11 +47,11 @@ class VoxelSet(_handle.Computing):
         if not 1 <= axes <= 3:
             raise library.refuse(f"indices has {given.shape[1]} columns, expected 2, 3 or 4: the sample, then an index an axis")
         options = library.pnet_voxel_options(
-            kind=library.choice("kind", library.SETS, kind), batches=library.count("batches", batches, 31))
+            kind=library.choice("kind", library.SETS, kind), batches=library.count("batches", batches, 31, 1))
         numbers = {"extent": extent, "kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation,
                    "output_padding": output_padding}
         for name, value in numbers.items():
-            getattr(options, name)[:axes] = _axes(name, value, axes)
+            getattr(options, name)[:axes] = library.per_axis(name, value, axes)
         made = c_void_p()
         self.own_process()
         library.call("pnet_set_voxels", byref(_arrays.describe(given)), byref(options), byref(made))
@@ -141,7 +133,7 @@ class VoxelSet(_handle.Computing):
         features float32 [rows_in, in], weights [taps, in / groups, out], bias [out]; returns [rows_out, out].
         """
         x, w = self._features("features", features, self.rows_in), self._weights(weights)
-        options = library.pnet_conv_options(groups=library.count("groups", groups, 31))
+        options = library.pnet_conv_options(groups=library.count("groups", groups, 31, 1))
         if bias is not None:
             added = _arrays.floats("bias", bias, (w.shape[1],))
             options.bias = added.ctypes.data_as(POINTER(c_float))
@@ -150,14 +142,14 @@ class VoxelSet(_handle.Computing):
     def conv_grad_input(self, gradient, weights, groups: int = 1) -> numpy.ndarray:
         """result[j] = sum over (i, j, k) of gradient[i] weights[k]^T: [rows_in, in]."""
         g, w = self._features("gradient", gradient, self.rows_out), self._weights(weights)
-        options = library.pnet_conv_options(groups=library.count("groups", groups, 31))
-        width = w.shape[0] // self.taps * max(options.groups, 1)
+        options = library.pnet_conv_options(groups=library.count("groups", groups, 31, 1))
+        width = w.shape[0] // self.taps * options.groups
         return self._sum("pnet_conv_grad_input", g, w, options, (self.rows_in, width))
 
     def conv_grad_weight(self, features, gradient, groups: int = 1) -> numpy.ndarray:
         """result[k] = sum over (i, j, k) of features[j]^T gradient[i]: [taps, in / groups, out]."""
         x, g = self._features("features", features, self.rows_in), self._features("gradient", gradient, self.rows_out)
-        options = library.pnet_conv_options(groups=library.count("groups", groups, 31))
-        of_group = x.shape[1] // max(options.groups, 1)
+        options = library.pnet_conv_options(groups=library.count("groups", groups, 31, 1))
+        of_group = x.shape[1] // options.groups
         found = self._sum("pnet_conv_grad_weight", x, g, options, (self.taps * of_group, g.shape[1]))
         return found.reshape(self.taps, of_group, g.shape[1])

@@ -55,7 +55,7 @@ class _Frames(threading.local):
             "left", "right", "result", "options", "error"))
 
     def failed(self, status: int) -> library.Error:
-        return library.Error(library.Status(status), library.decode(self.frame.error.message))
+        return library.failed(status, self.frame.error)
 
 
 _frames = _Frames()
@@ -251,7 +251,7 @@ class Sum:
         words[_WORKSPACE], words[_STREAM], words[_PRECISION] = workspace, stream, products
         status = self._function(handle, *arguments.places)
         if status:
-            raise library.Error(library.Status(status), library.decode(arguments.frame.error.message))
+            raise library.failed(status, arguments.frame.error)
         free.append(arguments)
 
 

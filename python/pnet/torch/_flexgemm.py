@@ -35,10 +35,11 @@ def sparse_submanifold_conv3d(feats: Tensor, coords: Tensor, shape, weight: Tens
         raise library.refuse(f"weight is {list(weight.shape)}, expected [out, Kx, Ky, Kz, in]")
     if len(shape) != 5:
         raise library.refuse(f"shape is {list(shape)}, expected [samples, channels, extent of x, y, z]")
-    kernel, extent = tuple(weight.shape[1:4]), tuple(int(number) for number in shape[2:])
-    rule = (extent, kernel, tuple(_sets.axes("dilation", dilation, 3)))
+    samples = library.count("shape[0]", shape[0], 31, 1)
+    kernel, extent = tuple(weight.shape[1:4]), tuple(library.per_axis("extent", shape[2:], 3))
+    rule = (extent, kernel, tuple(library.per_axis("dilation", dilation, 3)))
     if neighbor_cache is None:
-        made = _sets.voxel_set(coords, extent, kernel, dilation=rule[2], batches=int(shape[0]))
+        made = _sets.voxel_set(coords, extent, kernel, dilation=rule[2], batches=samples)
         neighbor_cache = NeighborCache(made, rule)
     else:
         made = neighbor_cache.of(coords, rule)

@@ -47,11 +47,11 @@ def _given(name: str, value: Tensor, device: torch.device, most: int) -> Tensor:
     return value.detach().contiguous()
 
 
-def points(positions: Tensor, row_splits: Tensor | None = None, sample: Tensor | None = None, batches: int = 0,
-           cell: float = 0, name: str = "positions") -> arrays.Points:
+def points(positions: Tensor, row_splits: Tensor | None = None, sample: Tensor | None = None,
+           batches: int | None = None, cell: float | None = None, name: str = "positions") -> arrays.Points:
     """Points where the positions lie. On a GPU it waits for the current stream."""
     device = positions.device
-    options = library.pnet_points_options(batches=library.count("batches", batches, 31), cell=cell)
+    options = arrays.points_options(batches, cell)
     _device.place(device, options)
     kept = [_given(name, positions, device, 2)]  # until the call ends
     for member, value in (("row_splits", row_splits), ("sample", sample)):
@@ -127,7 +127,7 @@ class Scopes(_Through):
 
     def forward(self, qkv: Tensor, heads: int, scale: float) -> tuple[Tensor, Tensor]:
         """[rows, C] of [rows, 3 C], and log_sum float32 [rows, heads]. scale 0: the usual one."""
-        rows, heads = self.made._rows, arrays._heads(heads)
+        rows = self.made._rows
         x = self._rows("qkv", qkv, rows)
         wide = x.shape[1] // 3
         if x.shape[1] % 3:
@@ -143,7 +143,7 @@ class Scopes(_Through):
         x = self._rows("qkv", qkv, rows)
         out, g = (self._rows(name, given, rows, x.dtype) for name, given in (("result", result), ("gradient", gradient)))
         sums = self._rows("log_sum", log_sum, rows, torch.float32)
-        found, heads = torch.empty_like(x), arrays._heads(sums.shape[1])
+        found, heads = torch.empty_like(x), sums.shape[1]
         room = self._workspace("pnet_attend_workspace", x, 1, heads, out.shape[1])
         self._run("pnet_attend_backward", [x, out, g], self._options(heads, scale, sums), room, found)
         return found

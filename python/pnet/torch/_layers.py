@@ -12,13 +12,21 @@ from pnet.torch._points import Points, PointSet
 from pnet.torch._sets import VoxelSet
 
 
+def check_channels(in_channels: int, out_channels: int, groups: int) -> tuple[int, int, int]:
+    """The same as integers; raises Error unless the groups divide both."""
+    given = {"in_channels": in_channels, "out_channels": out_channels, "groups": groups}
+    found = tuple(library.count(name, value, 31, 1) for name, value in given.items())
+    if found[0] % found[2] or found[1] % found[2]:
+        raise library.refuse(f"{groups} groups do not divide {in_channels} channels in and {out_channels} out")
+    return found
+
+
 class _SetConv(nn.Module):
     """weight [taps, in_channels / groups, out_channels], bias [out_channels]; both begin uniform within 1 / sqrt(fan in)."""
 
     def __init__(self, taps: int, in_channels: int, out_channels: int, groups: int, bias: bool):
         super().__init__()
-        if groups < 1 or in_channels % groups or out_channels % groups:
-            raise library.refuse(f"{groups} groups do not divide {in_channels} channels in and {out_channels} out")
+        in_channels, out_channels, groups = check_channels(in_channels, out_channels, groups)
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.weight = nn.Parameter(torch.empty(taps, in_channels // groups, out_channels))
         if bias:
@@ -44,7 +52,7 @@ class VoxelConv(_SetConv):
     """
 
     def __init__(self, in_channels: int, out_channels: int, kernel=3, *, groups: int = 1, bias: bool = True):
-        sizes = [kernel] * 3 if isinstance(kernel, int) else [int(number) for number in kernel]
+        sizes = library.per_axis("kernel", kernel, 3 if library.is_single(kernel) else min(max(len(kernel), 1), 3))
         super().__init__(math.prod(sizes), in_channels, out_channels, groups, bias)
         self.kernel = sizes
 
@@ -69,6 +77,9 @@ class PointConv(_SetConv):
     def __init__(self, in_channels: int, out_channels: int, kernel: int = 3, *, radius: float | None = None,
                  knn: int | None = None, shape: str = "ball", degrade: str | tuple[str, ...] = (), groups: int = 1,
                  bias: bool = True):
+        kernel = library.count("kernel", kernel, 31, 1)
+        knn = None if knn is None else library.count("knn", knn, 31, 1)
+        radius = None if radius is None else library.number("radius", radius, zero=False)
         super().__init__(kernel ** 3, in_channels, out_channels, groups, bias)
         self.kernel, self.radius, self.knn, self.shape = kernel, radius, knn, shape
         self.degrade = degrade if isinstance(degrade, str) else tuple(degrade)

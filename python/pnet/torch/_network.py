@@ -137,8 +137,8 @@ class Network(nn.Module):
                  name: str = "model.pnet", seed: int = 0, outputs: Sequence[str] = (), input_gradients: bool = False):
         super().__init__()
         self._made_of = {"text_or_path": text_or_path, "params": dict(params), "mode": mode, "name": name}
-        self._class_weights, self._seed = class_weights, seed
-        self._outputs, self._by_inputs = tuple(outputs), bool(input_gradients)
+        self._class_weights, self._seed = class_weights, library.count("seed", seed, 64)
+        self._outputs, self._by_inputs = tuple(outputs), library.flag("input_gradients", input_gradients)
         self._turn = 0  # how many batches have passed forward
         self._losses = None
         self._forget()

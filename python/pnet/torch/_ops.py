@@ -50,14 +50,14 @@ def make_voxel_set(indices: Tensor, kind: str, extent: List[int], kernel: List[i
     triplets]. A submanifold set has the voxels of its inputs, and gives none here. On a GPU it waits for the current stream."""
     given, array = _in("indices", indices, torch.int32)
     options = library.pnet_voxel_options(
-        kind=library.choice("kind", library.SETS, kind), batches=library.count("batches", batches, 31))
+        kind=library.choice("kind", library.SETS, kind), batches=library.count("batches", batches, 31, 1))
     numbers = {"extent": extent, "kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation,
                "output_padding": output_padding}
     for name, value in numbers.items():
         if len(value) != given.shape[1] - 1 or len(value) > 3:
             raise library.refuse(f"{name} has {len(value)} numbers for indices with {given.shape[1]} columns: expected the "
                                  "sample and one to three axes")
-        getattr(options, name)[:len(value)] = [library.count(name, number, 31) for number in value]
+        getattr(options, name)[:len(value)] = [library.count(name, number, 31, library.LEAST.get(name, 0)) for number in value]
     _device.place(given.device, options)
     _calls.computing()
     with _Handle(_device.make("pnet_set_voxels", array, options)) as of:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.library import custom_op
 
+from pnet import points as arrays
 from pnet.torch import _geometry
 from pnet.torch._ops import _no_second
 from pnet.torch._points import held
@@ -94,7 +95,7 @@ attend_grad.register_autograd(_no_second("pnet::attend"))
 def point_loss(x: Tensor, y: Tensor, x_splits: Optional[Tensor], y_splits: Optional[Tensor], kind: str, names: str,
                values: List[float], gradients: bool) -> Tuple[Tensor, Tensor, Tensor]:
     """pnet_loss_forward with options of these names, between spaces, and with `gradients` those by x and y, else [0, 3]."""
-    whole = ("rounds", "most", "entries", "squares", "at_least_one", "sums")
+    whole = (*arrays.LOSS_FLAGS, *arrays.LOSS_COUNTS)
     options = {name: int(value) if name in whole and value.is_integer() else value for name, value in zip(names.split(), values)}
     return _geometry.loss(kind, x, y, x_splits, y_splits, options, gradients)
 

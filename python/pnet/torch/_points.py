@@ -92,9 +92,10 @@ class Buckets:
     def attend(self, qkv: Tensor, heads: int = 1, scale: float | None = None) -> Tensor:
         """pnet.torch.attend()."""
         _sums.check_operands(qkv=qkv)
+        heads, factor = library.count("heads", heads, 31, 1), arrays.optional("scale", scale)
         kind = _sums.result_type(qkv)
         given = _kind_of("qkv", qkv, kind, self._there)
-        return torch.ops.pnet.attend(given, self._token, heads, scale or 0.0)[0].to(kind)
+        return torch.ops.pnet.attend(given, self._token, heads, factor)[0].to(kind)
 
 
 def _kind_of(name: str, given: Tensor, kind: torch.dtype, there: bool) -> Tensor:
@@ -104,15 +105,29 @@ def _kind_of(name: str, given: Tensor, kind: torch.dtype, there: bool) -> Tensor
     return given.to(kind if there else torch.float32)
 
 
+def _constant(value):
+    """A number of a tensor or array, which may be written to, and a list likewise, as what cannot change."""
+    if hasattr(value, "tolist") and not getattr(value, "requires_grad", False):  # number() refuses gradients
+        value = value.tolist()
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _once(make):
     """Of a method of Points: what it makes of itself, other points and numbers is made once, as long as all of them are there.
     torch.compile does not look into it."""
     @torch.compiler.disable
     @functools.wraps(make)
     def made(self, *given, **named):
+        given = tuple(_constant(value) for value in given)
+        named = {name: _constant(value) for name, value in named.items()}
         other = given[0] if given and isinstance(given[0], Points) else self
-        rule = (make.__name__, bool(given) and other is given[0], tuple(g for g in given if g is not other),
-                tuple(sorted((name, tuple(value) if isinstance(value, list) else value) for name, value in named.items())))
+        # with types: 3.0 and True equal integers, and are none
+        rule = (make.__name__, bool(given) and other is given[0], tuple((type(g), g) for g in given if g is not other),
+                tuple((name, type(named[name]), named[name]) for name in sorted(named)))
+        try:
+            hash(rule)
+        except TypeError:
+            return make(self, *given, **named)  # which refuses what is no number, by its name
         with self._making:
             known = self._made.setdefault(other, {})
             if rule not in known:
@@ -127,8 +142,8 @@ class Points:
 
     positions   float32 [rows, 3], metres, rows in any order; of a level those of the points that it kept, with their gradients
     row_splits  int32 or int64 [samples + 1]: where samples begin, and the end; or
-    sample      int32 or int64 [rows]: the sample of each row, of `batches`
-    cell        metres: the finest cells that will be sampled, along which points lie inside; 0: along cells of their own
+    sample      int32 or int64 [rows]: the sample of each row, of `batches`, None: of one
+    cell        metres: the finest cells that will be sampled, along which points lie inside; None: along cells of their own
 
     All of these, and all features, lie on one device. Levels, sets, maps and buckets are made once and kept with the points, until
     drop_sets(); on a GPU making one waits for the stream that was the current one when the points were made. They are those of the
@@ -136,8 +151,8 @@ class Points:
     coordinate that is not finite, or of a wrong sample.
     """
 
-    def __init__(self, positions: Tensor, *, row_splits: Tensor | None = None, sample: Tensor | None = None, batches: int = 0,
-                 cell: float = 0):
+    def __init__(self, positions: Tensor, *, row_splits: Tensor | None = None, sample: Tensor | None = None, batches: int | None = None,
+                 cell: float | None = None):
         if not isinstance(positions, Tensor):
             raise library.refuse(f"positions: expected a tensor, not {type(positions).__name__}")
         home = _device.home(positions.device)
@@ -210,7 +225,7 @@ class Points:
     def grid(self, cell: float) -> Points:
         """The level with these cells, metres: each cell with points keeps the one nearest to its centre. The cells of a level of
         a level are a whole multiple of its own: p.grid(v), p.grid(v).grid(2 * v) are grid(p, v * [1, 2]) of a model."""
-        cell = library.number("cell", cell)
+        cell = library.number("cell", cell, zero=False)
         with self._making:
             if cell not in self._levels:
                 with _device.own_errors():
@@ -288,6 +303,7 @@ def interpolate(features: Tensor, source: Points, points: Points, kind: str = "i
     "nearest"."""
     _check_points(source=source, points=points)
     kind = _one_of(kind, ("inverse_distance", "trilinear", "nearest"))
+    k = library.count("k", k, 31, 1)
     more = {"k": k} if kind == "inverse_distance" else {"outside": outside}
     return points.map(source, kind, **more)(features)
 
@@ -318,8 +334,7 @@ def point_loss(kind: str, x: Tensor, y: Tensor, *, x_splits: Tensor | None = Non
     library.choice("kind", library.LOSSES, kind)
     _sums.check_operands(x=x, y=y, x_splits=x_splits, y_splits=y_splits)
     names = sorted(options)
+    values = [float(arrays.loss_number(name, options[name])) for name in names]
     wanted = torch.is_grad_enabled() and (x.requires_grad or y.requires_grad)
     given = [_kind_of(name, t, torch.float32, True) for name, t in (("x", x), ("y", y))]
-    return torch.ops.pnet.point_loss(*given, x_splits, y_splits, kind, " ".join(names), 
-                                     [library.number(name, options[name]) for name in names],
-                                     wanted)[0]
+    return torch.ops.pnet.point_loss(*given, x_splits, y_splits, kind, " ".join(names), values, wanted)[0]

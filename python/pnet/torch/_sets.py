@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import weakref
 from collections.abc import Callable, Sequence
 
@@ -13,17 +12,6 @@ from torch import Tensor
 from pnet import _library as library
 from pnet.torch import _ops, _sums
 from pnet.torch._calls import Triplets
-
-
-def axes(what: str, value, count: int) -> list[int]:
-    """One number of every axis, or one for all of them."""
-    if hasattr(value, "__len__"):
-        numbers = [operator.index(number) for number in value]
-    else:
-        numbers = [operator.index(value)] * count
-    if len(numbers) != count:
-        raise library.refuse(f"{what} has {len(numbers)} numbers for {count} axes")
-    return numbers
 
 
 def version_of(tensor: Tensor) -> int | None:
@@ -75,12 +63,17 @@ class Voxels:
 
     def __init__(self, indices: Tensor, kept: bool = False):
         self.indices, self._stamp = indices, Stamp(indices)
+        self.inside: set[tuple] = set()  # extents and numbers of samples that they are known to lie in, each once
         self._kept = _Kept() if kept else None
         self._known: weakref.ref | None = None
 
     @property
     def kept(self) -> bool:
         return self._kept is not None
+
+    def is_inside(self, limits: tuple) -> bool:
+        """Whether they are known to lie inside of (extent, samples), each once."""
+        return self._stamp.sure and limits in self.inside
 
     def unchanged(self) -> bool:
         """Whether the indices are not seen to have been written to."""
@@ -225,9 +218,11 @@ def set_of(voxels: Voxels, extent, kernel, kind: str, stride, padding, dilation,
     """The set by voxel_set()'s arguments, which is found where these voxels know it."""
     indices = voxels.indices
     count = indices.shape[1] - 1
-    numbers = [axes(name, value, count) for name, value in (
+    library.choice("kind", library.SETS, kind)
+    batches = library.count("batches", batches, 31, 1)
+    numbers = [library.per_axis(name, value, count) for name, value in (
         ("kernel", kernel), ("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", output_padding))]
-    inside = axes("extent", extent, count)
+    inside = library.per_axis("extent", extent, count)
 
     def make() -> tuple[Triplets, Tensor | None]:
         # as _sums.conv(): an operator takes as long as the set of some thousand voxels
@@ -247,7 +242,10 @@ def set_of(voxels: Voxels, extent, kernel, kind: str, stride, padding, dilation,
         return triplets, outputs
 
     triplets, outputs = voxels.find((kind, batches, *map(tuple, (inside, *numbers))), make)
-    return VoxelSet(triplets, (voxels, outputs), (inside, extent_after(kind, inside, *numbers)))
+    after = extent_after(kind, inside, *numbers)
+    voxels.inside.add((tuple(inside), batches))
+    outputs.inside.add((tuple(after), batches))
+    return VoxelSet(triplets, (voxels, outputs), (inside, after))
 
 
 def sample_set(voxels: Voxels, batches: int) -> VoxelSet:

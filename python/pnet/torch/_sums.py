@@ -122,6 +122,8 @@ class _Pool(torch.autograd.Function):
 
 def conv(of: Triplets, features: Tensor, weight: Tensor, bias: Tensor | None, groups: int, outer: bool = False) -> Tensor:
     """result[i] = bias + sum over (i, j, k) of features[j] weight[k]. `outer`: weights are [out, .., in / groups]."""
+    if type(groups) is not int:
+        groups = library.count("groups", groups, 31, 1)
     if weight is not None and is_direct(features, weight, bias):
         features, weight, bias = _alive(features), _alive(weight), None if bias is None else _alive(bias)
         autocast = torch.get_autocast_dtype(of.type) if torch.is_autocast_enabled(of.type) else None

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from pnet import _library as library
 from pnet.torch import _plans, _sets, _sums
+from pnet.torch._layers import check_channels
 from pnet.torch.spconv.core import IndiceData, SparseConvTensor, expand_nd
 from pnet.torch.spconv.modules import SparseModule
 
@@ -19,13 +20,13 @@ class SetModule(SparseModule):
     """A module that works on a set of voxels, which it makes or finds by its indice_key."""
 
     def __init__(self, ndim: int, kernel_size, stride, padding, dilation, output_padding, kind: str, indice_key, name):
-        if not 1 <= ndim <= 3:
+        if library.count("ndim", ndim, 31, 1) > 3:
             raise NotImplementedError(f"{ndim} axes: pnet has sets of voxels of 1 to 3 axes")
         super().__init__(name=name)
         self.ndim, self.indice_key, self.kind = ndim, indice_key, kind
-        self.kernel_size, self.stride = expand_nd(ndim, kernel_size), expand_nd(ndim, stride)
-        self.padding, self.dilation = expand_nd(ndim, padding), expand_nd(ndim, dilation)
-        self.output_padding = expand_nd(ndim, output_padding)
+        self.kernel_size, self.stride = expand_nd(ndim, kernel_size, "kernel_size"), expand_nd(ndim, stride, "stride")
+        self.padding, self.dilation = expand_nd(ndim, padding, "padding"), expand_nd(ndim, dilation, "dilation")
+        self.output_padding = expand_nd(ndim, output_padding, "output_padding")
 
     @property
     def subm(self) -> bool:
@@ -82,8 +83,7 @@ class SparseConvolution(SetModule):
                  large_kernel_fast_algo: bool = False, name=None):
         if act_type is not None:
             raise NotImplementedError("act_type: pnet has no activations inside of convolutions: put a module behind it")
-        if in_channels % groups or out_channels % groups:
-            raise library.refuse(f"{groups} groups do not divide {in_channels} channels in and {out_channels} out")
+        in_channels, out_channels, groups = check_channels(in_channels, out_channels, groups)
         kind = "submanifold" if subm else "transposed" if transposed else "strided"
         super().__init__(ndim, kernel_size, stride, padding, dilation, output_padding, kind, indice_key, name)
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups

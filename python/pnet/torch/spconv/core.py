@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -29,9 +30,9 @@ class ConvAlgo(enum.Enum):
     MaskSplitImplicitGemm = 2
 
 
-def expand_nd(ndim: int, value) -> list[int]:
-    """One number an axis."""
-    return _sets.axes("value", value, ndim)
+def expand_nd(ndim: int, value, name: str = "value") -> list[int]:
+    """One number an axis; `name` stands for it in messages."""
+    return library.per_axis(name, value, ndim)
 
 
 class IndiceData:
@@ -90,6 +91,33 @@ def _tensor(name: str, value) -> None:
         raise library.wrong_class(name, value, "torch.Tensor: torch.from_numpy makes one of an array of NumPy")
 
 
+def check_voxels(indices: Tensor, shape: Sequence[int], batch_size: int) -> None:
+    """Raises Error, which names a row, unless all voxels are inside and none is there twice. On a GPU it waits, once. A graph of
+    torch.compile raises RuntimeError where it runs, and only for voxels that are outside."""
+    limits = [batch_size, *shape]
+    if math.prod(limits) >= 1 << 63:
+        raise library.refuse(f"spatial_shape is {list(shape)}, which has too many voxels")
+    columns = indices.long().unbind(1)
+    place = torch.zeros_like(columns[0])
+    outside = torch.zeros_like(place, dtype=torch.bool)
+    for column, limit in zip(columns, limits):
+        place = place * limit + column
+        outside = outside | (column < 0) | (column >= limit)
+    if torch.compiler.is_compiling():
+        torch._assert_async(~outside.any(), "indices of voxels lie outside of spatial_shape and batch_size")
+        return
+    ordered, rows = place.sort(stable=True)
+    twice = ordered[1:] == ordered[:-1]
+    is_outside, is_twice = torch.stack([outside.any(), twice.any()]).tolist()
+    if is_outside:
+        row = int(outside.nonzero()[0])
+        raise library.refuse_data(f"indices: row {row}: the voxel {indices[row].tolist()} is outside of {batch_size} samples of "
+                                  f"{list(shape)}")
+    if is_twice:
+        row, where = rows[1:][twice].min(0)
+        raise library.refuse_data(f"indices: rows {int(rows[:-1][twice][where])} and {int(row)} are the same voxel")
+
+
 class SparseConvTensor:
     """Features of voxels.
 
@@ -113,16 +141,10 @@ class SparseConvTensor:
                                  "[N, 1 + ndim]")
         if indices.dtype != torch.int32:
             raise library.refuse(f"indices is {indices.dtype}, expected torch.int32")
-        if len(spatial_shape) != indices.shape[1] - 1:
-            raise library.refuse(f"spatial_shape has {len(spatial_shape)} numbers, and indices {indices.shape[1] - 1} axes")
-        if not isinstance(batch_size, (int, torch.SymInt)):
-            batch_size = library.count("batch_size", batch_size, 31)
-        if batch_size < 1:
-            raise library.refuse(f"batch_size is {batch_size}, expected 1 or more")
         self._features = features
         self.indices = indices
-        self.spatial_shape = [int(number) for number in spatial_shape]
-        self.batch_size = batch_size
+        self.spatial_shape = library.per_axis("spatial_shape", spatial_shape, indices.shape[1] - 1)
+        self.batch_size = library.count("batch_size", batch_size, 31, 1)
         self.indice_dict = {} if indice_dict is None else indice_dict
         self.grid, self.voxel_num, self.benchmark, self.force_algo = grid, voxel_num, benchmark, force_algo
         self.benchmark_record = {}
@@ -181,6 +203,18 @@ class SparseConvTensor:
         made._voxels, made._sets = voxels, None if voxels is None else (voxels.sets(), hold)
         return made
 
+    def _are_inside(self) -> SparseConvTensor:
+        """Notes that its voxels need no check; returns the tensor itself."""
+        self._known().inside.add((tuple(self.spatial_shape), self.batch_size))
+        return self
+
+    def _check_voxels(self) -> None:
+        """check_voxels(), unless they are as they were in a check or in a set."""
+        limits = tuple(self.spatial_shape), self.batch_size
+        if not self._known().is_inside(limits):
+            check_voxels(self.indices, *limits)
+            self._are_inside()
+
     def replace_feature(self, feature: Tensor) -> SparseConvTensor:
         """The same voxels with other features."""
         _tensor("feature", feature)
@@ -206,7 +240,8 @@ class SparseConvTensor:
     def from_dense(cls, x: Tensor) -> SparseConvTensor:
         """The voxels of a dense tensor [batch, .., C] that have a channel that is not 0."""
         sparse = x.to_sparse(x.dim() - 1)
-        return cls(sparse.values(), sparse.indices().T.contiguous().int(), list(x.shape[1:-1]), x.shape[0])
+        made = cls(sparse.values(), sparse.indices().T.contiguous().int(), list(x.shape[1:-1]), x.shape[0])
+        return made._are_inside()
 
     @property
     def is_quantized(self) -> bool:
@@ -226,7 +261,9 @@ class SparseConvTensor:
         return None if key is None else self.indice_dict.get(key)
 
     def dense(self, channels_first: bool = True) -> Tensor:
-        """[batch, C, ..], or [batch, .., C]: 0 where no voxel is."""
+        """[batch, C, ..], or [batch, .., C]: 0 where no voxel is. Raises Error, which names a row, where a voxel is outside or
+        there twice."""
+        self._check_voxels()
         at = self.indices.to(self.features.device).long()
         row = at[:, 0]
         for axis, extent in enumerate(self.spatial_shape):
@@ -252,5 +289,6 @@ class SparseConvTensor:
 
 def check_same(x: SparseConvTensor, other: SparseConvTensor) -> None:
     """Raises ValueError unless both have the same voxels in the same order."""
-    if x.spatial_shape != other.spatial_shape or not (x.indices is other.indices or torch.equal(x.indices, other.indices)):
+    if (x.spatial_shape, x.batch_size) != (other.spatial_shape, other.batch_size) or not (
+            x.indices is other.indices or torch.equal(x.indices, other.indices)):
         raise ValueError("the tensors have other voxels, or another order of them: functional.sparse_add adds such tensors")

@@ -6,20 +6,20 @@ from pnet.torch.spconv.core import ConvAlgo, absent, expand_nd
 __all__ = ["ConvAlgo", "get_conv_output_size", "get_deconv_output_size"]
 
 
-def _numbers(ndim, *values):
-    return [expand_nd(ndim, value) for value in values]
+def _numbers(input_size, kernel_size, stride, padding, dilation, output_padding):
+    given = {"spatial_shape": input_size, "kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation,
+             "output_padding": output_padding}
+    return [expand_nd(len(input_size), value, name) for name, value in given.items()]
 
 
 def get_conv_output_size(input_size, kernel_size, stride, padding, dilation):
     """The spatial shape of what a SparseConv gives."""
-    numbers = _numbers(len(input_size), kernel_size, stride, padding, dilation, 0)
-    return _sets.extent_after("strided", input_size, *numbers)
+    return _sets.extent_after("strided", *_numbers(input_size, kernel_size, stride, padding, dilation, 0))
 
 
 def get_deconv_output_size(input_size, kernel_size, stride, padding, dilation, output_padding):
     """The spatial shape of what a SparseConvTranspose gives."""
-    numbers = _numbers(len(input_size), kernel_size, stride, padding, dilation, output_padding)
-    return _sets.extent_after("transposed", input_size, *numbers)
+    return _sets.extent_after("transposed", *_numbers(input_size, kernel_size, stride, padding, dilation, output_padding))
 
 
 _PAIRS = "it works on index pairs; pnet.torch.voxel_set makes sets, and their conv and pool use them"
