@@ -3,6 +3,7 @@
 
 #include "kernels/geometry_stage.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,8 @@ static enum pnet_status take_heads(
     if (each != 8 && each != 16 && each != 32 && each != 64 && each != 128)
         return pnet_error_set(e, PNET_USAGE,
             "a head has %lld channels: 8, 16, 32, 64 or 128 are possible", (long long)each);
+    if (!(fabs(o->scale) <= FLT_MAX))
+        return pnet_error_set(e, PNET_USAGE, "scale %g: expected a finite float32", o->scale);
     a->heads = heads;
     a->width = (int32_t)each;
     a->scale = (float)(o->scale != 0 ? o->scale : 1 / sqrt((double)channels / heads));

@@ -104,10 +104,11 @@ enum pnet_status pnet_library_wait(struct pnet_session *s, struct pnet_error *e)
 enum pnet_status pnet_library_check_array(
     const struct pnet_session *s, const char *name, const void *data, struct pnet_error *e);
 
-/* PNET_USAGE unless the session trains; or if there are no gradients to which others could be added. */
+/* PNET_USAGE unless the session trains; or if the factor of the losses is not finite, or there are no gradients to which others
+   could be added. */
 enum pnet_status pnet_library_check_training(const struct pnet_session *s, struct pnet_error *e);
-enum pnet_status pnet_library_check_accumulate(
-    const struct pnet_session *s, int accumulate, struct pnet_error *e);
+enum pnet_status pnet_library_check_backward(
+    const struct pnet_session *s, float scale, int accumulate, struct pnet_error *e);
 /* Behind a forward in training. */
 enum pnet_status pnet_library_backward(
     struct pnet_session *s, float scale, bool accumulate, struct pnet_error *e);

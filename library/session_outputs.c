@@ -145,7 +145,7 @@ enum pnet_status pnet_session_backward(struct pnet_session *s, const struct pnet
         st = pnet_error_set(e, PNET_USAGE,
             "there is nothing to go back through: pnet_session_forward_training is first, and each "
             "backward needs its own");
-    if (!st) st = pnet_library_check_accumulate(s, accumulate, e);
+    if (!st) st = pnet_library_check_backward(s, scale, accumulate, e);
     for (size_t i = 0; i < count && !st; i++) st = check_gradient(s, gradients, i, e);
     if (!st) st = pnet_library_begin(s, e);
     if (st) return st;

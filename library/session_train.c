@@ -65,9 +65,11 @@ enum pnet_status pnet_library_check_training(const struct pnet_session *s, struc
     return pnet_error_set(e, PNET_USAGE, "the model was not compiled for PNET_PURPOSE_TRAIN");
 }
 
-enum pnet_status pnet_library_check_accumulate(
-    const struct pnet_session *s, int accumulate, struct pnet_error *e)
+enum pnet_status pnet_library_check_backward(
+    const struct pnet_session *s, float scale, int accumulate, struct pnet_error *e)
 {
+    if (!isfinite(scale))
+        return pnet_error_set(e, PNET_USAGE, "scale %g: expected a finite number", (double)scale);
     if (!accumulate || s->has_gradients) return PNET_OK;
     return pnet_error_set(
         e, PNET_USAGE, "accumulate: there are no gradients yet to which these could be added");
@@ -107,7 +109,7 @@ enum pnet_status pnet_session_gradients(
     PNET_OWN_ERROR(e);
     enum pnet_status st = pnet_library_check_training(s, e);
     if (!st) st = pnet_library_ready(s, PNET_SESSION_BATCH, e);
-    if (!st) st = pnet_library_check_accumulate(s, accumulate, e);
+    if (!st) st = pnet_library_check_backward(s, scale, accumulate, e);
     if (!st) st = pnet_library_begin(s, e);
     return st ? st : pnet_library_end(s, gradients(s, scale, accumulate != 0, e), e);
 }

@@ -42,7 +42,7 @@ PNET_API void pnet_buckets_free(struct pnet_buckets *buckets);
 struct pnet_attend_options {
     size_t size;
     int32_t heads; /* 0: 1. Each has 8, 16, 32, 64 or 128 of the C channels */
-    double scale;  /* factor of the products q.k; 0: 1 / sqrt(C / heads) */
+    double scale;  /* factor of the products q.k, a finite float32; 0: 1 / sqrt(C / heads) */
     float *
         log_sum; /* [rows, heads], for the backward: filled forward, unless NULL, and read backward */
     int accumulate;  /* backward: add to what the result holds */

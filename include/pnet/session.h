@@ -142,7 +142,7 @@ PNET_API enum pnet_status pnet_session_objective(
 
 /* Runs forward and backward on the batch, as training does it: norms use the statistics of the batch and update the running
    ones, dropout drops. Computes the gradients of `scale` times the sum of the losses; with `accumulate` they are added to the
-   gradients that are there. Each call draws other random numbers. */
+   gradients that are there. Each call draws other random numbers. PNET_USAGE: `scale` is not finite. */
 PNET_API enum pnet_status pnet_session_gradients(
     struct pnet_session *s, float scale, int accumulate, struct pnet_error *e);
 /* The two halves of it, for losses of the caller's own. The first one runs forward as training does, so that outputs and the
@@ -154,7 +154,8 @@ PNET_API enum pnet_status pnet_session_forward_training(
    `gradients` are those of the caller's loss by outputs, by name, float32 [rows, width] as pnet_session_output gives them,
    contiguous; outputs that are not there have none. `scale` 0: the model's losses do not count. With `accumulate` the gradients
    of weights are added to those that are there; those of inputs are of this batch alone. PNET_USAGE: an array is unknown, twice
-   there, or has another type or shape; nothing that learns leads to the output; or forward_training is not the last that ran. */
+   there, or has another type or shape; nothing that learns leads to the output; `scale` is not finite; or forward_training is not
+   the last that ran. */
 PNET_API enum pnet_status pnet_session_backward(struct pnet_session *s,
     const struct pnet_value *gradients, size_t count, float scale, int accumulate,
     struct pnet_error *e);

@@ -132,6 +132,8 @@ static void test_steps(void)
     struct pnet_step_info i = {.size = sizeof i};
     double squares = 0;
     REFUSED(pnet_session_step(s, &o, &i, &e), PNET_USAGE, "no gradients");
+    REFUSED(pnet_session_gradients(s, NAN, 0, &e), PNET_USAGE, "scale nan");
+    REFUSED(pnet_session_gradients(s, INFINITY, 0, &e), PNET_USAGE, "scale inf");
     NEED(pnet_session_gradients(s, 1, 0, &e));
     NEED(pnet_session_gradients(own, 1, 0, &e));
     REFUSED(pnet_session_step(own, &o, &i, &e), PNET_USAGE, "no optimiser");

@@ -590,6 +590,8 @@ static void test_refused_calls(void)
     REFUSED(pnet_session_backward(s, g, 2, 1, 0, &e), PNET_USAGE, "n.h is there twice");
     g[0].array.dtype = PNET_DTYPE_I32;
     REFUSED(pnet_session_backward(s, g, 1, 1, 0, &e), PNET_USAGE, "dtype 1");
+    REFUSED(pnet_session_backward(s, g + 1, 1, NAN, 0, &e), PNET_USAGE, "scale nan");
+    REFUSED(pnet_session_backward(s, g + 1, 1, -INFINITY, 0, &e), PNET_USAGE, "scale -inf");
     NEED(pnet_session_backward(s, g + 1, 1, 1, 0, &e)); /* nothing was lost by all that */
     REFUSED(
         pnet_session_backward(s, g + 1, 1, 1, 0, &e), PNET_USAGE, "each backward needs its own");

@@ -285,6 +285,11 @@ static void test_errors(void)
     REFUSED(pnet_attend_forward(b, &wrong, NULL, &to, &e), PNET_USAGE, "width 47");
     REFUSED(pnet_attend_forward(b, &x, NULL, &into, &e), PNET_USAGE, "result: [40, 48]");
     REFUSED(pnet_attend_backward(b, &x, &y, &y, NULL, &into, &e), PNET_USAGE, "log_sum");
+    const double scales[] = {NAN, INFINITY, -INFINITY, 1e39};
+    for (int k = 0; k < 4; k++) {
+        o = (struct pnet_attend_options){.size = sizeof o, .scale = scales[k]};
+        REFUSED(pnet_attend_forward(b, &x, &o, &to, &e), PNET_USAGE, "expected a finite float32");
+    }
     o = (struct pnet_attend_options){.size = sizeof o, .workspace = c.f, .workspace_bytes = 1};
     REFUSED(pnet_attend_forward(b, &x, &o, &to, &e), PNET_USAGE, "pnet_attend_workspace");
     pnet_buckets_free(b);
