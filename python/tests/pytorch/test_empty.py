@@ -7,6 +7,7 @@ import pathlib
 import unittest
 
 import torch
+import torch._dynamo
 from torch import nn
 
 import pnet.torch as pt
@@ -322,6 +323,7 @@ class Empty(support.Case):
             mean, = (value for name, value in net.named_buffers() if name.endswith("running_mean"))
             self.near(mean, features.double().mean(0))
 
+    @torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
     def test_compiled(self):
         net = spconv.SparseSequential(spconv.SubMConv3d(8, 8, 3), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3)).to(self.device)
         given = Given(self.device, torch.float32, 2, False)
