@@ -672,8 +672,8 @@ def is_bool(value) -> bool:
 
 
 def number(what: str, value, zero: bool = True) -> float:
-    """A finite number, or a tensor or array of one. zero: False: 0 is refused, because it tells the library that nothing is
-    given."""
+    """A finite number: of Python or NumPy, or in a tensor or array of one number. zero=False refuses 0, which tells the library
+    that the number is not given."""
     if type(value) is not float:
         value = _real(what, value)
     if not math.isfinite(value) or not (zero or value):
@@ -697,8 +697,8 @@ def _real(what: str, value) -> float:
 
 
 def count(what: str, value, bits: int, least: int = 0) -> int:
-    """An integer from `least` on, of so many bits, which ctypes would cut off in silence: of Python or NumPy, or a tensor or array
-    of one."""
+    """An integer from `least` on, of so many bits, which ctypes would cut off in silence: of Python or NumPy, or in a tensor or
+    array of one number."""
     if type(value) is not int:
         value = _integer(what, value)
     if not least <= value < 1 << bits:

@@ -55,14 +55,13 @@ class Points(_handle.Computing):
 
     positions   float32 [rows, 3], metres, rows in any order
     row_splits  int32 or int64 [samples + 1]: where samples begin, and the end; or
-    sample      int32 or int64 [rows]: the sample of each row, of `batches`, None: of one
+    sample      int32 or int64 [rows]: the sample of each row, of `batches`; None: there is one
     cell        metres: the finest cells that will be sampled, along which points lie inside; None: along cells of their own
 
     Raises Error: status BAD_DATA names the row of a coordinate that is not finite, or of a wrong sample.
     """
 
-    def __init__(self, positions, *, row_splits=None, sample=None, batches: int | None = None,
-                 cell: float | None = None):
+    def __init__(self, positions, *, row_splits=None, sample=None, batches: int | None = None, cell: float | None = None):
         given = _arrays.rows("positions", positions)
         options = points_options(batches, cell)
         kept = []  # until the call ends
@@ -151,8 +150,7 @@ class PointSet(VoxelSet):
         for name in names:
             parts |= library.choice("degrade", library.DEGRADATIONS, name)
         options = library.pnet_near_options(
-            kernel=library.count("kernel", kernel, 31, 1),
-            radius=optional("radius", radius),
+            kernel=library.count("kernel", kernel, 31, 1), radius=optional("radius", radius),
             knn=0 if knn is None else library.count("knn", knn, 31, 1), shape=library.choice("shape", library.SHAPES, shape),
             degrade=parts)
         made = c_void_p()
@@ -210,8 +208,7 @@ class PointMap(_handle.Computing):
 
 def _attention(heads: int, scale: float | None) -> dict:
     """The options of the library for attention."""
-    return {"heads": library.count("heads", heads, 31, 1),
-            "scale": optional("scale", scale)}
+    return {"heads": library.count("heads", heads, 31, 1), "scale": optional("scale", scale)}
 
 
 def _scale(value) -> float:
@@ -232,8 +229,7 @@ class Buckets(_handle.Computing):
         options = library.pnet_buckets_options(
             order=library.choice("order", library.ORDERS, order), bucket=library.count("bucket", bucket, 31, 1),
             scope=library.count("scope", scope, 31, 1), shift=library.count("shift", shift, 31),
-            stride=library.count("stride", stride, 31, 1), wrap=library.flag("wrap", wrap),
-            cell=optional("cell", cell))
+            stride=library.count("stride", stride, 31, 1), wrap=library.flag("wrap", wrap), cell=optional("cell", cell))
         made = c_void_p()
         _call("pnet_buckets_new", _given(points=points), byref(options), byref(made))
         super().__init__("set of buckets", made.value, "pnet_buckets_free")

@@ -110,8 +110,8 @@ CALLS = {
 OPTIONS = {
     "optimizer": (optimizer, {"momentum": ANY_NUMBER, "nesterov": FLAG, "weight_decay": ANY_NUMBER, "decay_all": FLAG,
                               "beta1": ANY_NUMBER, "beta2": ANY_NUMBER, "eps": ANY_NUMBER}),
-    "point_loss": (loss, {"squares": FLAG, "at_least_one": FLAG, "sums": FLAG, "rounds": FROM_0, "most": FROM_0, "entries": FROM_0,
-                          "lambda_": ANY_NUMBER, "tau": ANY_NUMBER, "eps": ANY_NUMBER, "blur": ANY_NUMBER,
+    "point_loss": (loss, {"squares": FLAG, "at_least_one": FLAG, "sums": FLAG, "rounds": FROM_0, "most": FROM_0,
+                          "entries": FROM_0, "lambda_": ANY_NUMBER, "tau": ANY_NUMBER, "eps": ANY_NUMBER, "blur": ANY_NUMBER,
                           "scaling": ANY_NUMBER, "p": ANY_NUMBER}),
 }
 
@@ -130,8 +130,9 @@ class Values(support.Case):
         """CALLS has whatever takes a number by default."""
         for name in pnet.__all__:
             of = getattr(pnet, name)
-            members = {f"{name}.{member}": value for member, value in vars(of).items() if not member.startswith("_")} if (
-                isinstance(of, type) and not issubclass(of, (tuple, Exception, int))) else {}
+            members = {}
+            if isinstance(of, type) and not issubclass(of, (tuple, Exception, int)):
+                members = {f"{name}.{member}": value for member, value in vars(of).items() if not member.startswith("_")}
             for where, call in {name: of, **members}.items():
                 if where == name and not (inspect.isfunction(of) or members):
                     continue

@@ -9,7 +9,6 @@ import numpy
 # Kinds of arguments. Others are not numbers.
 COUNT, FROM_0, NUMBER, ANY_NUMBER, FLAG, AXES, AXES_FROM_0, OTHER = (
     "count", "count from 0", "number but 0", "number", "flag", "axes", "axes from 0", "other")
-OPTIONAL = {COUNT, NUMBER}  # None may say that they are not given
 
 NO_INTEGER = [True, numpy.True_, 2.0, 2.5, numpy.float64(2), math.nan, math.inf, "2", [[2]], {2: 2}, Fraction(2)]
 NO_NUMBER = [True, numpy.True_, math.nan, math.inf, -math.inf, numpy.float32("nan"), 10 ** 400, "1", 1j, [[1.0]], {}]
@@ -30,9 +29,12 @@ def arguments_of(call):
 
 
 def check_arguments(case, name, call, kinds, more=(), error=Exception):
-    """Each argument of a call that works alone refuses each wrong number by an `error`, which is a ValueError or TypeError and
-    names the argument. `kinds`: the kind of each, and its name in messages where it has another one there; `more`: wrong numbers by
-    kind."""
+    """Each argument of a call, which works without any, refuses each wrong number by an `error`, which is a ValueError or
+    TypeError and names the argument.
+
+    kinds   of arguments by name; with the name in messages, where it has another one there
+    more    wrong numbers by kind, besides WRONG
+    """
     call()
     for argument, kind in kinds.items():
         kind, *shown = kind if isinstance(kind, tuple) else (kind, argument)

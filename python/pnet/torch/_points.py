@@ -142,7 +142,7 @@ class Points:
 
     positions   float32 [rows, 3], metres, rows in any order; of a level those of the points that it kept, with their gradients
     row_splits  int32 or int64 [samples + 1]: where samples begin, and the end; or
-    sample      int32 or int64 [rows]: the sample of each row, of `batches`, None: of one
+    sample      int32 or int64 [rows]: the sample of each row, of `batches`; None: there is one
     cell        metres: the finest cells that will be sampled, along which points lie inside; None: along cells of their own
 
     All of these, and all features, lie on one device. Levels, sets, maps and buckets are made once and kept with the points, until
@@ -151,8 +151,8 @@ class Points:
     coordinate that is not finite, or of a wrong sample.
     """
 
-    def __init__(self, positions: Tensor, *, row_splits: Tensor | None = None, sample: Tensor | None = None, batches: int | None = None,
-                 cell: float | None = None):
+    def __init__(self, positions: Tensor, *, row_splits: Tensor | None = None, sample: Tensor | None = None,
+                 batches: int | None = None, cell: float | None = None):
         if not isinstance(positions, Tensor):
             raise library.refuse(f"positions: expected a tensor, not {type(positions).__name__}")
         home = _device.home(positions.device)

@@ -118,9 +118,11 @@ CALLS = {
     "SparseConvTensor": (scene, spconv.SparseConvTensor, others(
         spconv.SparseConvTensor, spatial_shape=AXES, batch_size=COUNT)),
     "SparseConvolution": (
-        lambda **given: spconv.SparseConvolution(**{"ndim": 3, "in_channels": 4, "out_channels": 4, "transposed": True, **given}),
+        lambda **given: spconv.SparseConvolution(
+            **{"ndim": 3, "in_channels": 4, "out_channels": 4, "transposed": True, **given}),
         spconv.SparseConvolution, others(spconv.SparseConvolution, ndim=COUNT, output_padding=AXES_FROM_0, **CONV)),
-    **{name: (lambda name=name, **given: getattr(spconv, name)(**{"in_channels": 4, "out_channels": 4, "kernel_size": 3, **given}),
+    **{name: (lambda of=getattr(spconv, name), **given: of(
+        **{"in_channels": 4, "out_channels": 4, "kernel_size": 3, **given}),
               getattr(spconv, name), others(getattr(spconv, name), **CONV))
        for name in ("SubMConv3d", "SparseConv3d", "SparseConvTranspose3d")},
     "SparseInverseConv3d": (
@@ -144,8 +146,8 @@ PARTS = {
     "shape of sparse_submanifold_conv3d": (shapes(0), {"number": (COUNT, "shape[0]")}),
     "extent of sparse_submanifold_conv3d": (shapes(3), {"number": (COUNT, "extent")}),
     "stride of a pool": (lambda stride=2: spconv.SparseMaxPool3d(3, stride), {"stride": COUNT}),
-    "point_loss": (loss, {"squares": FLAG, "at_least_one": FLAG, "sums": FLAG, "rounds": FROM_0, "most": FROM_0, "entries": FROM_0,
-                          "lambda_": ANY_NUMBER, "tau": ANY_NUMBER, "eps": ANY_NUMBER, "p": ANY_NUMBER}),
+    "point_loss": (loss, {"squares": FLAG, "at_least_one": FLAG, "sums": FLAG, "rounds": FROM_0, "most": FROM_0,
+                          "entries": FROM_0, "lambda_": ANY_NUMBER, "tau": ANY_NUMBER, "eps": ANY_NUMBER, "p": ANY_NUMBER}),
 }
 
 
@@ -274,6 +276,10 @@ class Voxels(support.Case):
         self.assertEqual(len(checked), 1)
         z.indices[0, 1] = 3
         self.usage("outside of 2 samples of [3, 3, 3]", z.dense)
+        x.indices = x.indices + 1  # of the same version
+        self.usage("outside of 2 samples of [6, 6, 6]", x.dense)
+        x.indices = at
+        x.dense()
         x.spatial_shape = [5, 6, 6]
         self.usage("outside of 2 samples of [5, 6, 6]", x.dense)
 

@@ -1,4 +1,4 @@
-"""No voxels, no points, and samples without any, and wrong voxels, on an NVIDIA GPU: the cases of test_empty.py and test_values.py."""
+"""No rows, and wrong voxels, on an NVIDIA GPU: the cases of test_empty.py, and those of test_values.py that have a device."""
 
 import unittest
 
