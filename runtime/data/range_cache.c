@@ -38,11 +38,21 @@ void pnet_range_cache_open(
     struct pnet_range_cache *c, const char *folder, const char *index, const char *key)
 {
     char *whole = folder ? realpath(index, NULL) : NULL;
+    struct stat s;
+    struct pnet_bytes b;
+    struct pnet_error ignored;
     *c = (struct pnet_range_cache){.files = FIRST};
-    if (!whole) return;
+    /* a pipe has been read already, and would be waited for */
+    if (!whole || stat(whole, &s) != 0 || !S_ISREG(s.st_mode) ||
+        pnet_bytes_read(whole, &b, &ignored)) {
+        free(whole);
+        return;
+    }
     uint64_t h = hash_text(key, hash_text(whole, FIRST));
     int n = snprintf(c->path, sizeof c->path, "%s/ranges-%016" PRIx64 ".yaml", folder, h);
     if (n < 0 || n >= (int)sizeof c->path) c->path[0] = '\0';
+    for (size_t i = 0; i < b.size; i++) c->files = hash_byte(b.data[i], c->files);
+    pnet_bytes_free(&b);
     free(whole);
 }
 

@@ -9,10 +9,12 @@
 
 struct pnet_range_cache {
     char path[4096]; /* "": nothing is kept */
-    uint64_t files;  /* hash of size, time and inode of each file */
+    uint64_t files;  /* hash of the text of the index, and of size, time and inode of each file */
 };
 
-/* Names the file in `folder` (NULL: nothing is kept) by the index and `key`, which says what of the data set feeds the model. */
+/* Names the file in `folder` (NULL: nothing is kept) by the index and `key`, which says what of the data set feeds the model. The
+   text of the index says which split a cloud is of, what its columns are called, and where its coordinates are: a result counts
+   as long as it stays. An index that cannot be read keeps the result from being kept. */
 void pnet_range_cache_open(
     struct pnet_range_cache *c, const char *folder, const char *index, const char *key);
 /* Adds a file of the data set. One that cannot be looked at keeps the result from being kept. */

@@ -243,6 +243,7 @@ static int by_path(const void *a, const void *b)
 {
     const struct item *x = a, *y = b;
     int order = strcmp(x->path, y->path);
+    if (!order) order = (x->array > y->array) - (x->array < y->array);
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 

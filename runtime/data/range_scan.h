@@ -24,8 +24,9 @@ struct pnet_range_scan {
 
 /* Adds the ranges of the clouds of some splits to the empty `r`: bit k of `splits` is split k. The colours of all of them
    count, other features of the splits `fed` alone. A result is kept in s->cache, under the path of the index and what feeds the
-   model, and counts as long as no file changes its size, its time or its inode; a cache that cannot be read or written is
-   ignored. PNET_BAD_DATA: a colour is negative or larger than 65535; errors of pnet_cloud_read; PNET_INTERRUPTED. */
+   model. It counts as long as the text of the index stays, and no file changes its size, its time or its inode; a cache that
+   cannot be read or written is ignored. PNET_BAD_DATA: a colour is negative or larger than 65535; errors of pnet_cloud_read;
+   PNET_INTERRUPTED. */
 enum pnet_status pnet_ranges_of_dataset(const struct pnet_range_scan *s,
     const struct pnet_dataset *d, unsigned splits, unsigned fed, struct pnet_ranges *r,
     struct pnet_error *e);

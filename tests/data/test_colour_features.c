@@ -1,5 +1,6 @@
 /* The same 400 coloured points give the same features from every format, type and name: the colours of a table, 0..255,
    divided by 255. Files are written byte by byte here, not by the writers of the program. */
+#include "runtime/data/range_scan.h"
 #include "runtime/data/sample.h"
 #include "tests/data/folder.h"
 
@@ -60,10 +61,9 @@ static const char *numpy_name(enum pnet_scalar type)
 
 /* ---- formats: colours are `value` of 255 ---- */
 
-static void put_npy_head(struct bytes *b, enum pnet_scalar type, int width)
+static void put_shape(struct bytes *b, enum pnet_scalar type, const char *shape)
 {
-    char shape[32], head[256];
-    snprintf(shape, sizeof shape, width ? "(%d, %d)" : "(%d,)", (int)POINTS, width);
+    char head[256];
     int n = snprintf(head, sizeof head, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
         numpy_name(type), shape);
     while ((10 + n + 1) % 64) head[n++] = ' ';
@@ -72,6 +72,13 @@ static void put_npy_head(struct bytes *b, enum pnet_scalar type, int width)
     put(b, "\x93NUMPY\1\0", 8);
     put(b, size, 2);
     put(b, head, (size_t)n);
+}
+
+static void put_npy_head(struct bytes *b, enum pnet_scalar type, int width)
+{
+    char shape[32];
+    snprintf(shape, sizeof shape, width ? "(%d, %d)" : "(%d,)", (int)POINTS, width);
+    put_shape(b, type, shape);
 }
 
 static void put_npy(const struct folder *f, const char *name, enum pnet_scalar type, double value)
@@ -366,12 +373,45 @@ static void test_archives(const struct folder *f)
         }
 }
 
+/* Two arrays of clouds in one archive are two clouds of the source, though they have one path and one row. */
+static void test_arrays(const struct folder *f)
+{
+    static const double most[] = {250, 50000};
+    struct zip *z = calloc(1, sizeof *z);
+    struct pnet_input_field fields[] = {{.name = "rgb", .kind = PNET_INPUT_FEATURE, .width = 3}};
+    struct pnet_input input = {.name = "cloud", .fields = fields, .field_count = 1};
+    struct pnet_input_map map = {.count = 0};
+    struct pnet_range_scan scan = {.map = &map, .inputs = &input, .roles = {0, -1}};
+    struct pnet_ranges r = {.count = 0};
+    struct pnet_dataset *d;
+    struct pnet_error e = {.message = ""};
+    if (!z) exit(1);
+    for (int a = 0; a < 2; a++) {
+        struct bytes b = {.size = 0};
+        put_shape(&b, PNET_F32, "(1, 2, 6)");
+        for (int i = 0; i < 12; i++) put_number(&b, PNET_F32, i % 6 < 3 ? i : most[a] - i);
+        zip_add(z, a ? "b.npy" : "a.npy", &b);
+    }
+    zip_end(z, f, "two.npz");
+    free(z);
+    folder_print(f, "dataset.yaml",
+        "pnet_dataset: 1\ntask: segmentation\nclasses: [a]\ncolumns: [x, y, z, red, green, blue]\n"
+        "train: [{array: two.npz, points: a}]\nval: [{array: two.npz, points: b}]\n");
+    CHECKF(!pnet_dataset_read(f->path, &d, &e), "%s", e.message);
+    CHECK(!pnet_ranges_of_dataset(&scan, d, 1u << PNET_TRAIN | 1u << PNET_VAL, 0, &r, &e));
+    const struct pnet_range *t = pnet_ranges_find(&r, "rgb", PNET_RANGE_REALS);
+    CHECKF(t && t->most == 50000 - 3 && t->divisor == 65535, "%g", t ? t->most : -1);
+    pnet_ranges_free(&r);
+    pnet_dataset_free(d);
+}
+
 int main(void)
 {
     struct folder f = folder_make();
     test_tables(&f);
     test_binary(&f);
     test_archives(&f);
+    test_arrays(&f);
     folder_remove(&f);
     return check_end();
 }

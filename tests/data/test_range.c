@@ -283,6 +283,40 @@ static void test_cache(const struct folder *f)
     pnet_ranges_free(&r);
 }
 
+/* A result is that of its index: other names of columns, and clouds that are moved to another split, change it, though no cloud
+   changes. */
+static void test_index(const struct folder *f)
+{
+    char cache[1024];
+    struct pnet_ranges r;
+    struct pnet_error e = {.message = ""};
+    snprintf(cache, sizeof cache, "%s/cache", f->path);
+    whole = true;
+    folder_print(f, "columns.txt", "0 0 0 11 12 13 1400 1500 1600\n1 1 1 0 0 0 0 0 0\n");
+    CHECK(!scan(f, "columns: [x, y, z, red, green, blue, a, b, c]\ntrain: [columns.txt]\n", cache,
+        1, 1, &r, &e));
+    expect(&r, PNET_RANGE_REALS, 13, 255);
+    pnet_ranges_free(&r);
+    CHECK(!scan(f, "columns: [x, y, z, a, b, c, red, green, blue]\ntrain: [columns.txt]\n", cache,
+        1, 1, &r, &e));
+    expect(&r, PNET_RANGE_REALS, 1600, 65535);
+    pnet_ranges_free(&r);
+
+    whole = false;
+    input.field_count = 3;
+    folder_print(f, "cool.txt", "x y z heat red green blue\n0 0 0 1 0 0 0\n");
+    folder_print(f, "warm.txt", "x y z heat red green blue\n0 0 0 90 0 0 0\n");
+    for (int k = 0; k < 2; k++) {
+        CHECK(!scan(f,
+            k ? "train: [warm.txt]\nval: [cool.txt]\n" : "train: [cool.txt]\nval: [warm.txt]\n",
+            cache, 3, 1, &r, &e));
+        const struct pnet_range *heat = pnet_ranges_find(&r, "heat", PNET_RANGE_FED);
+        CHECKF(heat && heat->most == (k ? 90 : 1), "%g", heat ? heat->most : -1);
+        pnet_ranges_free(&r);
+    }
+    input.field_count = 2;
+}
+
 int main(void)
 {
     struct folder f = folder_make();
@@ -292,6 +326,7 @@ int main(void)
     test_errors(&f);
     test_left_out(&f);
     test_cache(&f);
+    test_index(&f);
     folder_remove(&f);
     return check_end();
 }
