@@ -225,11 +225,11 @@ enum pnet_status pnet_cli_read_cloud(const struct hint_options *o, const struct 
 {
     char warning[256];
     struct pnet_cloud_hints hints = pnet_cli_hints(o, map);
+    if (origin) hints.origin = pnet_origin_hint(origin);
     enum pnet_status st = pnet_cloud_read_as(path, &hints, c, warning, e);
     if (st) return st;
-    if (origin) st = pnet_origin_place(origin, path, c, warning, e);
     if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
-    if (!st) st = pnet_cloud_name_columns(hints.columns, hints.column_count, c, path, e);
+    st = pnet_cloud_name_columns(hints.columns, hints.column_count, c, path, e);
     if (st) pnet_cloud_free(c);
     return st;
 }

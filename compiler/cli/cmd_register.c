@@ -46,33 +46,20 @@ struct registration {
     struct pnet_icp_result icp;
 };
 
-/* `map`: that of the weights, whose names of columns are those of the clouds; NULL: there are no weights. */
-static enum pnet_status read_clouds(
-    struct registration *r, const struct pnet_input_map *map, struct pnet_error *e)
+/* `map`: that of the weights, whose names of columns are those of the clouds, and `origin`: where the coordinates that the net
+   reads begin; NULL: there are no weights. */
+static enum pnet_status read_clouds(struct registration *r, const struct pnet_input_map *map,
+    const struct pnet_origin *origin, struct pnet_error *e)
 {
     for (int i = 0; i < 2; i++) {
         enum pnet_status st = pnet_cli_read_cloud(
-            &r->request->hints, map, NULL, r->request->paths[i], &r->side[i].cloud, e);
+            &r->request->hints, map, origin, r->request->paths[i], &r->side[i].cloud, e);
         if (st) return st;
         if (!r->side[i].cloud.rows)
             return pnet_error_set(e, PNET_BAD_DATA, "%s holds no points", r->request->paths[i]);
     }
     r->rows = r->side[0].cloud.rows;
     return PNET_OK;
-}
-
-/* Places both clouds with the origin of the weights or of the command line. */
-static enum pnet_status place_clouds(
-    struct registration *r, const struct weights *w, struct pnet_error *e)
-{
-    struct pnet_origin origin = {.named = false};
-    enum pnet_status st = pnet_cli_origin(r->request->origin, w, &origin, e);
-    for (int i = 0; i < 2 && !st; i++) {
-        char warning[256] = "";
-        st = pnet_origin_place(&origin, r->request->paths[i], &r->side[i].cloud, warning, e);
-        if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
-    }
-    return st;
 }
 
 /* The features that the net computes for one cloud, and the points they belong to. */
@@ -157,11 +144,12 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
     const struct request *q = r->request;
     struct weights w = {0};
     struct setting setting;
+    struct pnet_origin origin = {.named = false};
     enum pnet_status st = pnet_device_check(q->options.where, e);
     if (!st) st = pnet_cli_weights_open(q->weights, &w, e);
-    if (!st) st = read_clouds(r, &w.map, e);
     if (!st) st = pnet_cli_weights_setting(&w, &q->options, q->degrade, &setting, e);
-    if (!st) st = place_clouds(r, &w, e);
+    if (!st) st = pnet_cli_origin(q->origin, &w, &origin, e);
+    if (!st) st = read_clouds(r, &w.map, &origin, e);
     if (!st) {
         struct pnet_compile_options o = {.purpose = PNET_FOR_INFERENCE,
             .degrade = setting.degrade,
@@ -325,7 +313,7 @@ static int run_request(const struct request *q)
     enum pnet_status st;
     if (q->from) {
         struct pnet_pose from;
-        st = read_clouds(&r, NULL, &e);
+        st = read_clouds(&r, NULL, NULL, &e);
         if (!st) st = pnet_pose_read(q->from, &from, &e);
         if (!st) {
             from = pnet_pose_local(&from, r.side[0].cloud.offset, r.side[1].cloud.offset);

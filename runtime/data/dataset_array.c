@@ -121,12 +121,13 @@ static int64_t find_voxels(const struct pnet_array *a, int64_t row, double *xyz)
 }
 
 enum pnet_status pnet_array_cloud(const struct pnet_array *a, int64_t row,
-    const struct pnet_unit_choice *unit, struct pnet_cloud *c, struct pnet_error *e)
+    const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e)
 {
     bool voxels = a->kind == PNET_ARRAY_VOXELS;
     int64_t n = voxels ? find_voxels(a, row, NULL) : a->points.shape[1];
     *c = (struct pnet_cloud){.xyz_type = PNET_F32};
-    for (int i = 0; i < 2 && !voxels; i++) c->metres[i] = unit->axes[i] ? unit->axes[i]->metres : 0;
+    for (int i = 0; i < 2 && !voxels; i++)
+        c->metres[i] = hints->unit.axes[i] ? hints->unit.axes[i]->metres : 0;
     double *xyz = malloc(n ? (size_t)n * 3 * sizeof *xyz : 1);
     if (!xyz) return pnet_error_memory(e);
     enum pnet_status status;
@@ -137,6 +138,7 @@ enum pnet_status pnet_array_cloud(const struct pnet_array *a, int64_t row,
         status = make_points(a, row, c, xyz, e);
     }
     free(xyz);
+    if (!status && hints->origin) status = pnet_cloud_move_offset(c, hints->origin, e);
     if (status) pnet_cloud_free(c);
     return status;
 }

@@ -26,8 +26,9 @@ void pnet_array_free(struct pnet_array *a);
 
 /* Tells whether there is one label for each point. */
 bool pnet_array_labels_points(const struct pnet_array *a);
-/* Makes the cloud of row `row`, which the caller frees; empty on failure. `unit` is that of points; `cell_m` places voxels. */
+/* Makes the cloud of row `row`, which the caller frees; empty on failure. Of the hints the unit, which is that of points, and the
+   origin count; `cell_m` places voxels. */
 enum pnet_status pnet_array_cloud(const struct pnet_array *a, int64_t row,
-    const struct pnet_unit_choice *unit, struct pnet_cloud *c, struct pnet_error *e);
+    const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
 
 #endif

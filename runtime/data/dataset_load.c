@@ -200,7 +200,8 @@ struct pnet_cloud_hints pnet_dataset_hints(const struct pnet_dataset *d)
     return (struct pnet_cloud_hints){.columns = d->columns,
         .column_count = d->column_count,
         .coordinates = d->coordinates,
-        .unit = d->unit};
+        .unit = d->unit,
+        .origin = pnet_origin_hint(&d->origin)};
 }
 
 enum pnet_status pnet_dataset_read_cloud(const struct pnet_dataset *d, const char *path,
@@ -208,7 +209,6 @@ enum pnet_status pnet_dataset_read_cloud(const struct pnet_dataset *d, const cha
 {
     const struct pnet_cloud_hints hints = pnet_dataset_hints(d);
     enum pnet_status status = pnet_cloud_read_as(path, &hints, c, warning, e);
-    if (!status) status = pnet_origin_place(&d->origin, path, c, warning, e);
     if (!status) status = pnet_cloud_name_columns(d->columns, d->column_count, c, path, e);
     if (status) pnet_cloud_free(c);
     return status;
@@ -225,9 +225,9 @@ enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split
     if (warning) warning[0] = 0;
     pnet_entry_name(entry, name, NAME_MOST);
     if (entry->array >= 0) {
-        status = pnet_array_cloud(&d->arrays[entry->array], entry->row, &d->unit, &l->cloud, e);
-        if (!status && warning) pnet_cloud_doubts(&l->cloud, &d->unit, name, "", warning);
-        if (!status) status = pnet_origin_place(&d->origin, name, &l->cloud, warning, e);
+        const struct pnet_cloud_hints hints = pnet_dataset_hints(d);
+        status = pnet_array_cloud(&d->arrays[entry->array], entry->row, &hints, &l->cloud, e);
+        if (!status && warning) pnet_cloud_doubts(&l->cloud, &hints, name, "", warning);
         if (!status)
             status = pnet_cloud_name_columns(d->columns, d->column_count, &l->cloud, name, e);
     } else {

@@ -1,6 +1,5 @@
 #include "runtime/data/origin.h"
 #include "runtime/base/number.h"
-#include "runtime/base/printable.h"
 #include "runtime/io/text.h"
 
 #include <math.h>
@@ -8,7 +7,6 @@
 #include <string.h>
 
 static const double farthest_m = 1e9;
-static const double told_loss_m = 1e-3;
 
 void pnet_origin_parse(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_origin *origin)
@@ -61,31 +59,4 @@ bool pnet_origin_same(const struct pnet_origin *a, const struct pnet_origin *b)
     bool same = a->named == b->named;
     for (int k = 0; k < 3 && same && a->named; k++) same = a->at[k] == b->at[k];
     return same;
-}
-
-/* Adds the loss to the warning. */
-static void tell_loss(const struct pnet_origin *origin, const char *path,
-    const struct pnet_cloud *c, char warning[256])
-{
-    double lost = pnet_cloud_loss(c), far = 0;
-    char name[512], text[200], at[PNET_ORIGIN_TEXT];
-    size_t used = strlen(warning);
-    if (lost <= told_loss_m) return;
-    for (int64_t i = 0; i < 3 * c->rows; i++) far = fmax(far, fabs((double)c->xyz[i]));
-    pnet_number_format(text, sizeof text,
-        "float32 moves points by up to %.2g m: they reach %.3g km from the origin %s", lost,
-        far / 1000, pnet_origin_text(origin, at));
-    if (used)
-        snprintf(warning + used, 256 - used, "; %s", text);
-    else
-        snprintf(warning, 256, "%.100s: %.150s", pnet_printable(path, name, sizeof name), text);
-}
-
-enum pnet_status pnet_origin_place(const struct pnet_origin *origin, const char *path,
-    struct pnet_cloud *c, char warning[256], struct pnet_error *e)
-{
-    if (!origin->named) return PNET_OK;
-    enum pnet_status status = pnet_cloud_move_offset(c, origin->at, e);
-    if (!status && warning) tell_loss(origin, path, c, warning);
-    return status;
 }

@@ -6,7 +6,6 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/yaml.h"
-#include "runtime/io/cloud.h"
 
 #include <stdbool.h>
 
@@ -27,11 +26,10 @@ enum pnet_status pnet_origin_read(
 /* Writes "X, Y, Z" in full, or "that of each file". Returns `text`. */
 const char *pnet_origin_text(const struct pnet_origin *origin, char text[PNET_ORIGIN_TEXT]);
 bool pnet_origin_same(const struct pnet_origin *a, const struct pnet_origin *b);
-
-/* Makes the origin the offset of the cloud. The difference is taken in double, so all clouds of the set have the same
-   float32 coordinates for the same place. Where float32 is off by more than 1 mm, as farther than 32 km away from the origin,
-   the number is added to `warning` (or NULL), which a reader has set. PNET_NO_MEMORY. */
-enum pnet_status pnet_origin_place(const struct pnet_origin *origin, const char *path,
-    struct pnet_cloud *c, char warning[256], struct pnet_error *e);
+/* Returns the origin for pnet_cloud_hints, NULL where none is named; it lives as long as `origin`. */
+static inline const double *pnet_origin_hint(const struct pnet_origin *origin)
+{
+    return origin->named ? origin->at : NULL;
+}
 
 #endif

@@ -79,6 +79,8 @@ struct pnet_cloud_hints {
        Files of other formats are read without it. */
     const char *coordinates;
     struct pnet_unit_choice unit; /* of the numbers in the file, which are converted to metres */
+    /* [3], metres: where the coordinates that models read begin, c->offset; NULL: the offset that the cloud gets by itself */
+    const double *origin;
 };
 
 /* Reads any format, recognised by its content, then by its name: PLY, PCD, LAS, NPY, NPZ, OFF and OBJ (vertices),
@@ -101,8 +103,8 @@ bool pnet_cloud_peek(const char *path, struct pnet_cloud *c);
 enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hints *hints,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e);
 /* Writes the warning of the functions above: points that were dropped, strays by their rows, coordinates that models read with
-   errors beyond 1 mm, units that are not metres, and `doubt`, which may be "". */
-void pnet_cloud_doubts(const struct pnet_cloud *c, const struct pnet_unit_choice *unit,
+   errors beyond 1 mm, units that are not metres, and `doubt`, which may be "". `hints` are those that `c` was made with. */
+void pnet_cloud_doubts(const struct pnet_cloud *c, const struct pnet_cloud_hints *hints,
     const char *path, const char *doubt, char warning[256]);
 /* Splits "x,y,z,intensity" into names; the caller frees them with pnet_cloud_free_columns. PNET_USAGE if they do not begin
    with x, y and z, or one is empty. */

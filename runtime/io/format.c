@@ -115,36 +115,41 @@ static void doubt_width(const struct pnet_cloud *c, int names, char text[120])
 /* What float32 takes from the coordinates that models read is told beyond this. */
 static const double told_loss_m = 1e-3;
 
-/* Writes what is doubtful about the places of points, or "". */
-static void doubt_places(const struct pnet_cloud *c, char text[160])
+enum { PLACES_TEXT = 240 };
+
+/* Writes what is doubtful about the places of points, or "". An offset that the cloud chose loses the places of strays alone; an
+   `origin` that was named may be far from all points. */
+static void doubt_places(const struct pnet_cloud *c, bool origin, char text[PLACES_TEXT])
 {
     const struct pnet_strays *s = &c->strays;
     double lost = pnet_cloud_loss(c);
     text[0] = '\0';
     if (s->count == 1)
-        pnet_number_format(text, 160, "row %" PRId64 " lies %.3g km away from the other points",
-            s->row, s->distance / 1000);
+        pnet_number_format(text, PLACES_TEXT,
+            "row %" PRId64 " lies %.3g km away from the other points", s->row, s->distance / 1000);
     else if (s->count)
-        pnet_number_format(text, 160,
+        pnet_number_format(text, PLACES_TEXT,
             "row %" PRId64 " (%.3g km) and %" PRId64 " more lie far away from the other points",
             s->row, s->distance / 1000, s->count - 1);
-    else if (lost > told_loss_m)
-        pnet_number_format(text, 160,
-            "models read its coordinates less (%.10g, %.10g, %.10g) in float32, off by up to %.2g "
-            "m",
-            c->offset[0], c->offset[1], c->offset[2], lost);
+    size_t n = strlen(text);
+    if (lost > told_loss_m && (origin || !s->count))
+        pnet_number_format(text + n, PLACES_TEXT - n,
+            "%smodels read its coordinates less (%.10g, %.10g, %.10g) in float32, off by up to "
+            "%.2g m",
+            n ? "; " : "", c->offset[0], c->offset[1], c->offset[2], lost);
 }
 
-void pnet_cloud_doubts(const struct pnet_cloud *c, const struct pnet_unit_choice *unit,
+void pnet_cloud_doubts(const struct pnet_cloud *c, const struct pnet_cloud_hints *hints,
     const char *path, const char *doubt, char warning[256])
 {
-    char dropped[80] = "", places[160] = "", units[256], name[512];
+    char dropped[80] = "", places[PLACES_TEXT] = "", units[256], name[512];
     path = pnet_printable(path, name, sizeof name);
-    pnet_unit_doubt(c->unit, unit, c->metres, units);
+    pnet_unit_doubt(c->unit, &hints->unit, c->metres, units);
     if (c->rows < c->file_rows)
         snprintf(dropped, sizeof dropped, "dropped %" PRId64 " of %" PRId64 " points: not finite",
             c->file_rows - c->rows, c->file_rows);
-    if (!*doubt) doubt_places(c, places); /* else the numbers may be no coordinates at all */
+    if (!*doubt)
+        doubt_places(c, hints->origin, places); /* else the numbers may be no coordinates at all */
     const char *rounded =
         c->rounded ? "integers beyond 2^53 are rounded in columns with gaps or fractions" : "";
     const char *parts[] = {dropped, places, units, rounded, doubt};
@@ -205,10 +210,11 @@ enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hi
     else
         status = f->read(&b, path, c, e);
     if (status == PNET_OK && hints->unit.of_file) status = check_unit(c, path, e);
+    if (status == PNET_OK && hints->origin) status = pnet_cloud_move_offset(c, hints->origin, e);
     if (status == PNET_OK && f && warning) {
         if (f->doubt) f->doubt(&b, path, hints->column_count, doubt);
         if (!*doubt) doubt_width(c, hints->column_count, doubt);
-        pnet_cloud_doubts(c, &hints->unit, path, doubt, warning);
+        pnet_cloud_doubts(c, hints, path, doubt, warning);
     }
     if (status != PNET_OK) pnet_cloud_free(c);
     pnet_bytes_free(&b);
