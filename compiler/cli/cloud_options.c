@@ -216,7 +216,7 @@ struct pnet_cloud_hints pnet_cli_hints(
     bool mapped = !o->names && map;
     return (struct pnet_cloud_hints){.columns = mapped ? map->columns : o->names,
         .column_count = mapped ? map->column_count : o->name_count,
-        .coordinates = o->coordinates,
+        .coordinates = o->coordinates || !map ? o->coordinates : map->coordinates,
         .unit = o->unit || !map ? o->choice : map->unit};
 }
 

@@ -228,6 +228,7 @@ int pnet_command_eval(int argc, char **argv)
         struct pnet_evaluation v = {0};
         size_t peak = 0;
         if (each) pnet_cli_catch_interrupts(); /* to remove an incomplete file */
+        pnet_cli_say_unit(&w, run.data);
         if (pnet_cli_origin(origin, &w, &run.data->origin, &e) ||
             evaluate_into(each, &run, &w, split, &v, &peak, &e)) {
             code = pnet_cli_complain(&e);
@@ -301,6 +302,7 @@ static int run_variant(const struct comparison *k, struct variant *v)
     if (k->weights) code = check_config_sets(&k->r, &setting);
     if (!code && !(code = pnet_cli_run_open(&v->run, &k->r, k->model, PNET_FOR_EVAL, &setting))) {
         size_t peak = 0;
+        pnet_cli_say_unit(&w, v->run.data);
         if (pnet_cli_origin(NULL, &w, &v->run.data->origin, &e) ||
             evaluate(&v->run, &w, k->split, NULL, &v->v, &peak, &e))
             code = pnet_cli_complain(&e);

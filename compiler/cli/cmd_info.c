@@ -204,7 +204,7 @@ static void print_trained(const struct pnet_trained *t)
 static void print_weights(const struct weights *w)
 {
     int64_t sum = 0;
-    char text[1024];
+    char text[1024], unit[32];
     for (size_t i = 0; i < w->from.file->count; i++) {
         const struct pnet_safetensor *t = &w->from.file->tensors[i];
         printf("  %-48s %s [", pnet_printable(t->name, text, sizeof text),
@@ -225,6 +225,10 @@ static void print_weights(const struct weights *w)
         printf("  %s %g\n", pnet_printable(s->metrics[i].name, text, sizeof text),
             s->metrics[i].value);
     if (w->map.origin.named) printf("origin %s\n", pnet_origin_text(&w->map.origin, text));
+    pnet_unit_print(&w->map.unit, unit);
+    if (*unit) printf("unit %s\n", unit);
+    if (w->map.coordinates)
+        printf("coordinates %s\n", pnet_printable(w->map.coordinates, text, sizeof text));
     char lines[1 << 16];
     if (*s->kernels)
         printf("algorithms:\n%s", pnet_printable_lines(s->kernels, lines, sizeof lines));
@@ -245,7 +249,7 @@ static void put_trained(struct pnet_json *j, const struct pnet_trained *t)
 static void put_checkpoint(struct pnet_json *j, const struct weights *w)
 {
     const struct pnet_checkpoint_state *s = &w->from.checkpoint->state;
-    char seed[32];
+    char seed[32], unit[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->seed);
     pnet_json_begin(j, "checkpoint", '{');
     pnet_json_int(j, "epoch", s->epoch);
@@ -258,6 +262,9 @@ static void put_checkpoint(struct pnet_json *j, const struct weights *w)
     pnet_json_string(j, "params", s->params);
     pnet_json_string(j, "algorithms", s->kernels);
     if (w->map.origin.named) put_origin(j, w->map.origin.at);
+    pnet_unit_print(&w->map.unit, unit);
+    if (*unit) pnet_json_string(j, "unit", unit);
+    if (w->map.coordinates) pnet_json_string(j, "coordinates", w->map.coordinates);
     pnet_cli_put_ranges(j, "ranges", &w->map.ranges);
     pnet_json_end(j, '}');
 }

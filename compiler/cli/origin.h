@@ -1,10 +1,12 @@
-/* The origin of the coordinates that trained weights read: --origin. */
+/* How clouds become the coordinates that trained weights read, and where that differs from the training: --origin, and what data
+   sets say. */
 #ifndef PNET_COMPILER_CLI_ORIGIN_H
 #define PNET_COMPILER_CLI_ORIGIN_H
 
 #include "compiler/cli/cli.h"
 #include "compiler/cli/weights.h"
-#include "runtime/data/origin.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/input_map.h"
 
 #define ORIGIN_OPTION(text)                                                                        \
     {                                                                                              \
@@ -18,5 +20,11 @@ enum pnet_status pnet_cli_origin(
     const char *option, const struct weights *w, struct pnet_origin *origin, struct pnet_error *e);
 /* Says, for a training that starts from weights, if they were trained with an origin that is not the one of the data set. */
 void pnet_cli_origin_start(const struct weights *w, const struct pnet_origin *data);
+/* Says if the clouds that the weights were trained on had a unit, and those of the data set have none. */
+void pnet_cli_say_unit(const struct weights *w, const struct pnet_dataset *data);
+/* Compares what the data set of a run that resumes says of its files with what it said before. PNET_USAGE: it says something
+   else, so the net would read other numbers. */
+enum pnet_status pnet_cli_check_reading(const struct pnet_input_map *was,
+    const struct pnet_input_map *now, const char *data, struct pnet_error *e);
 
 #endif

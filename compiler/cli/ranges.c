@@ -1,4 +1,5 @@
 #include "compiler/cli/ranges.h"
+#include "compiler/cli/origin.h"
 
 #include "runtime/base/cache.h"
 #include "runtime/base/file.h"
@@ -120,6 +121,7 @@ enum pnet_status pnet_cli_training_ranges(const struct run *run, const char *tex
     enum pnet_status st = PNET_OK;
     if (text && *text)
         st = pnet_input_map_read("the input map of the checkpoint", text, strlen(text), &was, e);
+    if (!st && text && *text) st = pnet_cli_check_reading(&was, &run->config->inputs, d->path, e);
     if (!st) st = pnet_cli_data_ranges(run, splits, train, text ? &was : weights, e);
     if (!st) st = compare(&was.ranges, &run->config->inputs.ranges, d->path, e);
     pnet_input_map_free(&was);

@@ -252,11 +252,11 @@ static enum pnet_status open_files(struct run *run, const struct setting *s, str
     enum pnet_status st = choose_precision(run, s, e);
     if (!st) st = collect_sets(run, s, e);
     if (!st) st = pnet_dataset_read(c->data, &run->data, e);
-    if (!st)
-        st = pnet_input_map_adopt(&c->inputs, run->data->columns, run->data->column_count,
-            run->data->classes, run->data->class_count, e);
-    if (!st) c->inputs.origin = run->data->origin;
-    if (!st) c->inputs.unit = run->data->unit;
+    if (!st) {
+        const struct pnet_cloud_hints hints = pnet_dataset_hints(run->data);
+        st =
+            pnet_input_map_adopt(&c->inputs, &hints, run->data->classes, run->data->class_count, e);
+    }
     if (!st) st = weigh_classes(run, e);
     if (st) return st;
     run->config_text = pnet_config_print(c, run->sets.items, run->sets.count);
@@ -437,6 +437,7 @@ static enum pnet_status open_start(
     if (st) return st;
     pnet_cli_weights_start(&d->start, d->run->plan->degrade);
     pnet_cli_origin_start(&d->start, &d->run->data->origin);
+    pnet_cli_say_unit(&d->start, d->run->data);
     *file = d->start.from.file;
     return PNET_OK;
 }

@@ -26,6 +26,7 @@ void pnet_input_map_free(struct pnet_input_map *m)
     free(m->sources);
     free_words(m->columns, m->column_count);
     free_words(m->classes, m->class_count);
+    free(m->coordinates);
     pnet_ranges_free(&m->ranges);
     *m = (struct pnet_input_map){.count = 0};
 }
@@ -140,21 +141,30 @@ static char **copy_words(char *const *words, int count)
     return all;
 }
 
-enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *columns,
-    int column_count, char *const *classes, int class_count, struct pnet_error *e)
+enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m,
+    const struct pnet_cloud_hints *hints, char *const *classes, int class_count,
+    struct pnet_error *e)
 {
-    char **c = copy_words(columns, column_count), **k = copy_words(classes, class_count);
-    if (!c || !k) {
-        if (c) free_words(c, column_count);
+    char **c = copy_words(hints->columns, hints->column_count);
+    char **k = copy_words(classes, class_count);
+    char *array = hints->coordinates ? strdup(hints->coordinates) : NULL;
+    if (!c || !k || (hints->coordinates && !array)) {
+        if (c) free_words(c, hints->column_count);
         if (k) free_words(k, class_count);
+        free(array);
         return pnet_error_memory(e);
     }
     free_words(m->columns, m->column_count);
     free_words(m->classes, m->class_count);
+    free(m->coordinates);
     m->columns = c;
-    m->column_count = column_count;
+    m->column_count = hints->column_count;
     m->classes = k;
     m->class_count = class_count;
+    m->coordinates = array;
+    m->unit = hints->unit;
+    m->origin = (struct pnet_origin){.named = hints->origin != NULL};
+    for (int a = 0; hints->origin && a < 3; a++) m->origin.at[a] = hints->origin[a];
     return PNET_OK;
 }
 
@@ -245,13 +255,34 @@ void pnet_input_map_print(const struct pnet_input_map *m, FILE *out)
     char unit[32];
     pnet_unit_print(&m->unit, unit);
     if (*unit) fprintf(out, "unit: \"%s\"\n", unit);
+    if (!m->coordinates) return;
+    fputs("coordinates: ", out);
+    print_word(m->coordinates, out);
+    putc('\n', out);
+}
+
+/* Reads what is known of files. */
+static void read_hints(
+    struct pnet_yaml *y, const struct pnet_yaml_node *root, struct pnet_input_map *m)
+{
+    const struct pnet_yaml_node *columns = pnet_yaml_get(root, "columns");
+    const struct pnet_yaml_node *origin = pnet_yaml_get(root, "origin");
+    const struct pnet_yaml_node *unit = pnet_yaml_get(root, "unit");
+    const struct pnet_yaml_node *array = pnet_yaml_get(root, "coordinates");
+    const char *word = unit ? pnet_yaml_string(y, unit, NULL) : NULL;
+    const char *name = array ? pnet_yaml_string(y, array, NULL) : NULL;
+    if (columns) read_words(y, columns, MOST_NAMES, &m->columns, &m->column_count);
+    if (origin) pnet_origin_parse(y, origin, &m->origin);
+    if (word && !pnet_unit_parse(word, &m->unit))
+        pnet_yaml_fail(y, unit, "unit: `%.60s` is not known", word);
+    if (name) m->coordinates = copy(y, name);
 }
 
 enum pnet_status pnet_input_map_read(
     const char *name, const void *text, size_t size, struct pnet_input_map *m, struct pnet_error *e)
 {
     static const char *const keys[] = {
-        "inputs", "columns", "classes", "origin", "frame", "ranges", "unit"};
+        "inputs", "columns", "classes", "origin", "frame", "ranges", "unit", "coordinates"};
     struct pnet_yaml *y;
     *m = (struct pnet_input_map){.count = 0};
     enum pnet_status status = pnet_yaml_parse(name, text, size, PNET_BAD_DATA, &y, e);
@@ -259,21 +290,14 @@ enum pnet_status pnet_input_map_read(
     const struct pnet_yaml_node *root = pnet_yaml_root(y);
     if (pnet_yaml_map(y, root, "input map", keys, COUNT(keys))) {
         const struct pnet_yaml_node *inputs = pnet_yaml_get(root, "inputs");
-        const struct pnet_yaml_node *columns = pnet_yaml_get(root, "columns");
         const struct pnet_yaml_node *classes = pnet_yaml_get(root, "classes");
-        const struct pnet_yaml_node *origin = pnet_yaml_get(root, "origin");
         const struct pnet_yaml_node *frame = pnet_yaml_get(root, "frame");
-        if (inputs) pnet_input_map_parse(y, inputs, m);
-        if (columns) read_words(y, columns, MOST_NAMES, &m->columns, &m->column_count);
-        if (classes) read_words(y, classes, MOST_NAMES, &m->classes, &m->class_count);
-        if (origin) pnet_origin_parse(y, origin, &m->origin);
-        if (frame) pnet_frame_parse(y, frame, &m->frame);
         const struct pnet_yaml_node *ranges = pnet_yaml_get(root, "ranges");
+        if (inputs) pnet_input_map_parse(y, inputs, m);
+        if (classes) read_words(y, classes, MOST_NAMES, &m->classes, &m->class_count);
+        if (frame) pnet_frame_parse(y, frame, &m->frame);
         if (ranges) pnet_ranges_parse(y, ranges, &m->ranges);
-        const struct pnet_yaml_node *unit = pnet_yaml_get(root, "unit");
-        const char *word = unit ? pnet_yaml_string(y, unit, NULL) : NULL;
-        if (word && !pnet_unit_parse(word, &m->unit))
-            pnet_yaml_fail(y, unit, "unit: `%.60s` is not known", word);
+        read_hints(y, root, m);
     }
     status = pnet_yaml_end(y, e);
     pnet_yaml_free(y);

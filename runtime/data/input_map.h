@@ -55,16 +55,18 @@ struct pnet_input_map {
        decides for itself. */
     struct pnet_ranges ranges;
     struct pnet_unit_choice unit; /* of the clouds' numbers, as in a data set */
+    char *coordinates; /* the array of .npz files that holds the coordinates; NULL: names decide */
 };
 
 /* Reads an `inputs:` block into the empty map; errors stick to `y`. */
 void pnet_input_map_parse(
     struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_input_map *m);
-/* Replaces the columns and classes by copies of the given ones. PNET_NO_MEMORY. */
-enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m, char *const *columns,
-    int column_count, char *const *classes, int class_count, struct pnet_error *e);
-/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin`, `frame`, `ranges` and `unit`, which
-   pnet_input_map_read reads from memory. The owner of the stream handles its errors. */
+/* Takes over what a data set says of its files, and its classes, in copies. PNET_NO_MEMORY: `m` stays as it was. */
+enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m,
+    const struct pnet_cloud_hints *hints, char *const *classes, int class_count,
+    struct pnet_error *e);
+/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin`, `frame`, `ranges`, `unit` and
+   `coordinates`, which pnet_input_map_read reads from memory. The owner of the stream handles its errors. */
 void pnet_input_map_print(const struct pnet_input_map *m, FILE *out);
 enum pnet_status pnet_input_map_read(const char *name, const void *text, size_t size,
     struct pnet_input_map *m, struct pnet_error *e);

@@ -278,7 +278,7 @@ static enum pnet_status take_choice(const struct archive *a, const char *choice,
     }
     if (c->count) return PNET_OK;
     return pnet_error_set(e, PNET_BAD_DATA,
-        "%.400s: no array \"%.80s\" [points, 3 or more]; it has %s", path, choice, list);
+        "%.400s: no array \"%.80s\" [points, 3 or more]; it has %s; %s", path, choice, list, how);
 }
 
 /* Finds what holds the coordinates among `c`, which it fills; *chosen is NULL on failure. */

@@ -56,7 +56,8 @@ static enum pnet_status run_epoch(const struct folder *f, struct pnet_error *e)
     struct pnet_loader *l = NULL;
     enum pnet_status status = pnet_dataset_read(f->path, &d, e);
     if (status) return status;
-    status = pnet_input_map_adopt(&map, d->columns, d->column_count, d->classes, d->class_count, e);
+    const struct pnet_cloud_hints hints = pnet_dataset_hints(d);
+    status = pnet_input_map_adopt(&map, &hints, d->classes, d->class_count, e);
     struct pnet_loader_options o = {.data = d,
         .inputs = &input,
         .input_count = 1,
