@@ -85,9 +85,15 @@ bool pnet_input_is_colour(const struct pnet_input_field *f)
     return false;
 }
 
+enum {
+    OWN = 5,
+    RULES = 11
+}; /* OWN: the field's name, with numbers; then what arrays of the same thing are called */
+
 /* Makes the name of channel `i` by rule `rule`. Returns false if the field has no such rule. */
 static bool rule_name(const struct pnet_input_field *f, int rule, int i, char name[NAME_MOST])
 {
+    static const char *const colours[] = {"rgb", "color", "colour", "colors", "colours"};
     static const char *const triples[][3] = {{"red", "green", "blue"}, {"r", "g", "b"},
         {"nx", "ny", "nz"}, {"normal_x", "normal_y", "normal_z"}};
     bool normal = strcmp(f->name, "normal") == 0;
@@ -99,7 +105,10 @@ static bool rule_name(const struct pnet_input_field *f, int rule, int i, char na
     case 4:
         if (f->width == 3) snprintf(name, NAME_MOST, "%s", triples[rule - 1][i]);
         return f->width == 3 && (rule <= 2 ? pnet_input_is_colour(f) : normal);
-    default: snprintf(name, NAME_MOST, "%s_%d", f->name, i); return rule == 5;
+    case OWN: snprintf(name, NAME_MOST, "%s_%d", f->name, i); return true;
+    default:
+        snprintf(name, NAME_MOST, "%s_%d", normal ? "normals" : colours[rule - OWN - 1], i);
+        return f->width == 3 && (normal ? rule == OWN + 1 : pnet_input_is_colour(f));
     }
 }
 
@@ -130,7 +139,7 @@ static bool resolve(const struct pnet_input_source *s, const struct pnet_input_f
         snprintf(wanted, NAME_MOST, "%s", s->names[i]);
         return find_channel(c, s->names[i], to);
     }
-    for (int r = *rule < 0 ? 0 : *rule; r < (*rule < 0 ? 6 : *rule + 1); r++) {
+    for (int r = *rule < 0 ? 0 : *rule; r < (*rule < 0 ? RULES : *rule + 1); r++) {
         if (!rule_name(f, r, i, wanted) || !find_channel(c, wanted, to)) continue;
         *rule = r;
         return true;

@@ -12,7 +12,8 @@
 
    A feature that is not listed takes, in this order: the field of its own name (width 1); for
    `rgb`, `color` and `colour` of width 3 red green blue, else r g b; for `normal` of width 3 nx ny
-   nz, else normal_x normal_y normal_z; the fields name_0, name_1 ... The colours of `rgb`, `color`
+   nz, else normal_x normal_y normal_z; the fields name_0, name_1 ...; for colours the same of rgb, color, colour, colors and
+   colours, for `normal` of normals, as arrays of an NPZ are called. The colours of `rgb`, `color`
    and `colour` of width 3 are divided as range.h says, listed or not, unless there is a `scale`. x,
    y and z are the coordinates as loaded (file coordinates less the origin of the data set, or the
    cloud's own offset), before augmentation; a field of the cloud called so comes first. Class fields

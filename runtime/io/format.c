@@ -6,6 +6,7 @@
 #include "runtime/base/printable.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,27 @@ static void doubt_width(const struct pnet_cloud *c, int names, char text[120])
             nameless + 3);
 }
 
+/* Doubts a cloud without names whose x numbers the samples of a batch, as in coordinates of sparse tensors: b x y z. Where it is 0
+   throughout, the columns after it must be whole numbers too, as indices of voxels are. */
+static void doubt_batch(const struct pnet_cloud *c, int names, char text[120])
+{
+    double last = 0;
+    bool whole = true;
+    if (names > 3 || c->metres[0] > 0 || !c->field_count || strcmp(c->fields[0].name, "c3") != 0)
+        return;
+    for (int64_t i = 0; i < c->rows; i++) {
+        double x = pnet_cloud_at(c, i, 0);
+        if (x != last && x != last + 1) return;
+        last = x;
+        for (int a = 1; a < 3; a++) whole &= pnet_cloud_at(c, i, a) == rint(pnet_cloud_at(c, i, a));
+        whole &= pnet_field_get(&c->fields[0], i) == rint(pnet_field_get(&c->fields[0], i));
+    }
+    if (4 * (last + 1) > (double)c->rows || (last == 0 && !whole)) return;
+    pnet_number_format(text, 120,
+        "its first column, from 0 to %g, looks like the index of a batch, not like x: leave it out",
+        last);
+}
+
 /* What float32 takes from the coordinates that models read is told beyond this. */
 static const double told_loss_m = 1e-3;
 
@@ -214,6 +236,7 @@ enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hi
     if (status == PNET_OK && f && warning) {
         if (f->doubt) f->doubt(&b, path, hints->column_count, doubt);
         if (!*doubt) doubt_width(c, hints->column_count, doubt);
+        if (!*doubt) doubt_batch(c, hints->column_count, doubt);
         pnet_cloud_doubts(c, hints, path, doubt, warning);
     }
     if (status != PNET_OK) pnet_cloud_free(c);

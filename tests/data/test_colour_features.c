@@ -355,6 +355,7 @@ static void test_archives(const struct folder *f)
 {
     static const char *const full[] = {"red", "green", "blue"}, *const letters[] = {"r", "g", "b"};
     static const char *const whole[] = {"rgb", "color", "colour"};
+    static const char *const plural[] = {"rgb", "color", "colour", "colors", "colours"};
     static const enum pnet_scalar types[] = {
         PNET_U8, PNET_U16, PNET_I32, PNET_I64, PNET_F32, PNET_F64};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -370,7 +371,14 @@ static void test_archives(const struct folder *f)
                 put_npz(f, "c.npz", &whole[k], 1, types[i], value);
                 expect(f, "c.npz", whole[k], false, "{}", FINE);
             }
+            for (size_t k = 0; k < sizeof plural / sizeof *plural; k++) {
+                put_npz(f, "d.npz", &plural[k], 1, types[i], value);
+                for (int n = 0; n < 3; n++) expect(f, "d.npz", whole[n], false, "{}", FINE);
+            }
         }
+    static const char *const normals = "normals";
+    put_npz(f, "e.npz", &normals, 1, PNET_F32, 1);
+    expect(f, "e.npz", "normal", false, "{}", FINE);
 }
 
 /* Two arrays of clouds in one archive are two clouds of the source, though they have one path and one row. */

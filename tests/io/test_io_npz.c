@@ -286,6 +286,35 @@ static void check_wide(const char *folder)
     }
 }
 
+/* Coordinates of sparse tensors, b x y z, get a warning; so do no points whose x counts otherwise, is 0, or has a name. */
+static void check_batch(const char *folder)
+{
+    static const struct {
+        const char *text, *doubt;
+    } cases[] = {
+        {"0 5 6 7\n0 9 1 2\n0 1 1 1\n0 2 2 2\n0 3 3 3\n1 5 5 5\n1 4 4 4\n1 8 8 8\n",
+            "from 0 to 1,"},
+        {"0 5.5 6 7 .1\n0 9 1 2 .2\n0 1 1 1 .3\n0 2 2 2 .4\n", NULL},
+        {"0 5 6 7\n0 9 1 2\n0 1 1 1\n0 2 2 2\n", "from 0 to 0,"},
+        {"0 5 6\n0 9 1\n0 1 1\n0 2 2\n", NULL},
+        {"0 5 6 7\n0 9 1 2\n1 1 1 1\n1 2 2 2\n2 3 3 3\n", NULL},
+        {"0 5 6 7\n0 9 1 2\n0 1 1 1\n2 2 2 2\n2 2 2 2\n2 2 2 2\n2 2 2 2\n2 2 2 2\n", NULL},
+        {"x y z c3x\n0 5 6 7\n0 9 1 2\n0 1 1 1\n0 2 2 2\n", NULL},
+    };
+    const char *path = files_path(folder, "a.txt");
+    char warning[256];
+    struct pnet_cloud c;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_file(path, cases[i].text, strlen(cases[i].text));
+        CHECK(pnet_cloud_read(path, &c, warning, NULL) == PNET_OK);
+        bool told = strstr(warning, "looks like the index of a batch, not like x: leave it out");
+        CHECKF(told == (cases[i].doubt != NULL), "%zu: \"%s\"", i, warning);
+        CHECKF(!told || strstr(warning, cases[i].doubt), "\"%s\"", warning);
+        pnet_cloud_free(&c);
+    }
+    remove(path);
+}
+
 int main(void)
 {
     const char *folder = files_folder();
@@ -298,6 +327,7 @@ int main(void)
     check_unfit();
     check_find(files_path(folder, "a.npz"));
     check_wide(folder);
+    check_batch(folder);
     CHECK(rmdir(folder) == 0);
     return check_end();
 }
