@@ -192,7 +192,7 @@ static enum pnet_status measure_completion(
 
 /* Measures the pairs of a split as evaluation sees them. */
 static enum pnet_status measure_pairs(const struct pnet_dataset *d, enum pnet_split split,
-    double radius_m, struct pair_numbers *n, struct pnet_error *e)
+    double radius_m, struct pair_numbers *n, struct few_warnings *few, struct pnet_error *e)
 {
     static struct pnet_input_field xyz[] = {{.name = "xyz", .kind = PNET_INPUT_POSITION}};
     static struct pnet_input_field pose[] = {
@@ -207,7 +207,9 @@ static enum pnet_status measure_pairs(const struct pnet_dataset *d, enum pnet_sp
         .inputs = inputs,
         .input_count = completion ? 2 : 3,
         .map = &map,
-        .batch_size = 1};
+        .batch_size = 1,
+        .warn = pnet_cli_few_warn,
+        .context = few};
     struct pnet_loader *l;
     struct pnet_batch *b;
     enum pnet_status st = pnet_loader_new(&o, &l, e);
@@ -224,13 +226,14 @@ static enum pnet_status measure_pairs(const struct pnet_dataset *d, enum pnet_sp
 
 /* Prints how often each class occurs in a split. */
 static enum pnet_status print_classes(const struct pnet_dataset *d, enum pnet_split split,
-    void (*tell)(void *context, const char *warning), void *context, struct pnet_error *e)
+    struct few_warnings *few, struct pnet_error *e)
 {
     char name[256];
     int64_t *counts = calloc((size_t)d->class_count + 1, sizeof *counts), sum = 0;
     if (!counts) return pnet_error_memory(e);
-    enum pnet_status st =
-        d->counts[split] ? pnet_dataset_survey(d, split, counts, tell, context, e) : PNET_OK;
+    enum pnet_status st = d->counts[split]
+                              ? pnet_dataset_survey(d, split, counts, pnet_cli_few_warn, few, e)
+                              : PNET_OK;
     for (int c = 0; !st && c < d->class_count; c++) sum += counts[c];
     for (int c = 0; !st && c < d->class_count && sum; c++)
         printf("         %12lld  %5.1f%%  %s\n", (long long)counts[c],
@@ -245,6 +248,7 @@ static enum pnet_status describe_pairs(
 {
     const struct number_row *rows =
         d->task == PNET_COMPLETION ? completion_rows : registration_rows;
+    struct few_warnings few = {.count = 0};
     enum pnet_status st = PNET_OK;
     for (int s = 0; s < PNET_SPLITS && !st; s++) {
         int64_t count = d->counts[s];
@@ -254,33 +258,26 @@ static enum pnet_status describe_pairs(
         if (!numbers) return pnet_error_memory(e);
         struct pair_numbers n = {.count = 0};
         for (int i = 0; i < NUMBERS; i++) n.of[i] = numbers + i * count;
-        st = measure_pairs(d, (enum pnet_split)s, radius_m, &n, e);
+        st = measure_pairs(d, (enum pnet_split)s, radius_m, &n, &few, e);
         if (!st) printf("         %-28s %10s  %10s  %10s\n", "", "least", "median", "most");
         for (int i = 0; i < NUMBERS && !st; i++) print_spread(&rows[i], n.of[i], count);
         free(numbers);
-        if (!st && d->class_count) st = print_classes(d, (enum pnet_split)s, NULL, NULL, e);
+        if (!st && d->class_count) st = print_classes(d, (enum pnet_split)s, &few, e);
     }
+    pnet_cli_few_end(&few);
     return st;
-}
-
-/* Prints the first warnings about clouds, and counts all of them. */
-static void tell(void *context, const char *warning)
-{
-    enum { SHOWN = 5 };
-    int64_t *count = context;
-    if ((*count)++ < SHOWN) fprintf(stderr, "pnetc: %s\n", warning);
 }
 
 static enum pnet_status describe_classes(const struct pnet_dataset *d, struct pnet_error *e)
 {
     enum pnet_status st = PNET_OK;
-    int64_t warnings = 0;
+    struct few_warnings few = {.count = 0};
     for (int s = 0; s < PNET_SPLITS && !st; s++) {
         printf(
             "  %-6s %8lld clouds\n", pnet_split_name((enum pnet_split)s), (long long)d->counts[s]);
-        st = print_classes(d, (enum pnet_split)s, tell, &warnings, e);
+        st = print_classes(d, (enum pnet_split)s, &few, e);
     }
-    if (warnings) fprintf(stderr, "pnetc: %lld warnings\n", (long long)warnings);
+    pnet_cli_few_end(&few);
     return st;
 }
 

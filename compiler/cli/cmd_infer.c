@@ -27,9 +27,8 @@ struct inference {
     struct weights weights;
     struct cloud_feed feed;
     struct pnet_origin origin;
-    struct pnet_frame seen;    /* of the clouds before */
-    bool coordinates, doubted; /* the offset of a cloud matters; a doubt about it was told */
-    bool renamed;              /* columns of a cloud were, and it was told */
+    struct offset_doubt offsets;
+    bool renamed; /* columns of a cloud were, and it was told */
     bool colour, json, quiet, verbose;
     struct hint_options hints;
     bool settled; /* what colours are divided by */
@@ -214,23 +213,17 @@ static int first_cloud(const struct pnet_plan *p)
     return i;
 }
 
-/* Warns of a cloud that does not lie where those of the training, or those before, lay as the model reads them. */
-static void doubt_cloud(struct inference *f, const char *path, const struct pnet_cloud *c)
+/* Warns of clouds that do not lie where those of the training, or those before, lay as the model reads them. */
+static void doubt_clouds(struct inference *f, char *const *paths, const struct pnet_cloud *clouds)
 {
     const struct pnet_frame *trained = &f->weights.map.frame;
     struct pnet_frame frame = {.clouds = 0};
-    char text[PNET_DOUBT_TEXT];
-    pnet_frame_add(&frame, c->xyz, c->rows, c->offset);
-    pnet_doubt_box(trained, &frame, path, text);
+    char text[PNET_DOUBT_TEXT] = "";
+    pnet_frame_add(&frame, clouds[0].xyz, clouds[0].rows, clouds[0].offset);
+    if (f->feed.input[0] == first_cloud(f->plan)) pnet_doubt_box(trained, &frame, paths[0], text);
     if (*text) fprintf(stderr, "pnetc: %s\n", text);
-    if (f->coordinates && !f->doubted) {
-        bool recorded = trained->offset_known && !trained->offsets_differ;
-        pnet_doubt_offset(recorded ? trained : &f->seen,
-            recorded ? "the training" : "the clouds before", &frame, path, text);
-        if (*text) fprintf(stderr, "pnetc: %s\n", text);
-        f->doubted = *text;
-    }
-    pnet_frame_merge(&f->seen, &frame);
+    for (int k = 0; k < f->feed.count; k++)
+        pnet_cli_doubt_offset(&f->offsets, trained, &clouds[k], paths[k]);
 }
 
 /* Decides what the colours are divided by: for many clouds together, before the first of them. */
@@ -283,7 +276,7 @@ static enum pnet_status load_batch(struct inference *f, char *const *paths,
         st = pnet_cli_read_cloud(&f->hints, &f->weights.map, &f->origin, paths[k], &clouds[k], e);
     for (int k = 0; k < feed->count && !st && pnet_plan_one_frame(f->plan); k++)
         st = pnet_cloud_move_offset(&clouds[k], clouds[place_of_result(f)].offset, e);
-    if (!st && feed->input[0] == first_cloud(f->plan)) doubt_cloud(f, paths[0], &clouds[0]);
+    if (!st) doubt_clouds(f, paths, clouds);
     if (!st) st = check_ranges(f, paths, clouds, e);
     for (int k = 0; k < feed->count && !st; k++) {
         lists[k] = (const struct pnet_sample *const *)&samples[k];
@@ -454,8 +447,8 @@ static enum pnet_status open_runner(struct inference *f, const struct model_opti
     if (!st)
         st =
             pnet_input_map_check_sources(&f->weights.map, f->plan->inputs, f->plan->input_count, e);
-    f->coordinates = !f->origin.named &&
-                     pnet_reads_coordinates(f->plan->inputs, f->plan->input_count, &f->weights.map);
+    f->offsets.needed = !f->origin.named && pnet_reads_coordinates(f->plan->inputs,
+                                                f->plan->input_count, &f->weights.map);
     if (!st) st = pnet_runner_new(f->bound, &o, &f->runner, e);
     if (!st) st = pnet_weights_load(&f->weights.from, f->runner, e);
     return st;

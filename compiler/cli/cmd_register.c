@@ -5,6 +5,7 @@
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
 #include "runtime/data/dataset_pose.h"
+#include "runtime/data/doubt.h"
 #include "runtime/base/json.h"
 #include "runtime/register/register_clouds.h"
 #include "runtime/register/register_verdict.h"
@@ -37,6 +38,7 @@ struct side {
 struct registration {
     const struct request *request;
     struct side side[2];
+    struct offset_doubt offsets;
     int64_t rows;    /* points of the source */
     double cell;     /* of the level of the features, metres; 0: it has none */
     double pose[16]; /* between local coordinates */
@@ -113,8 +115,8 @@ static enum pnet_status check_clouds(
     return st;
 }
 
-static enum pnet_status run_net(
-    struct registration *r, const struct pnet_bound *b, struct weights *w, struct pnet_error *e)
+static enum pnet_status run_net(struct registration *r, const struct pnet_bound *b,
+    struct weights *w, const struct pnet_origin *origin, struct pnet_error *e)
 {
     const struct pnet_plan *p = b->plan;
     const struct model_options *m = &r->request->options;
@@ -129,6 +131,10 @@ static enum pnet_status run_net(
     enum pnet_status st =
         pnet_cli_map_clouds(&w->map, &r->request->map, p->inputs, p->input_count, e);
     if (!st) st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
+    r->offsets.needed =
+        !origin->named && pnet_reads_coordinates(p->inputs, p->input_count, &w->map);
+    for (int i = 0; i < 2 && !st; i++)
+        pnet_cli_doubt_offset(&r->offsets, &w->map.frame, &r->side[i].cloud, r->request->paths[i]);
     if (!st) st = pnet_runner_new(b, &o, &runner, e);
     if (!st) st = pnet_weights_load(&w->from, runner, e);
     if (!st) st = check_clouds(r, w, &p->inputs[input], e);
@@ -161,7 +167,7 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
         const struct pnet_plan *p = c ? pnet_compilation_plan(c) : NULL;
         struct pnet_bound *b = NULL;
         if (p) st = pnet_cli_weights_bind(&w, &q->options, setting.precision, p, &b, e);
-        if (b) st = run_net(r, b, &w, e);
+        if (b) st = run_net(r, b, &w, &origin, e);
         pnet_bound_free(b);
         if (c) pnet_compilation_free(c);
     }

@@ -1,4 +1,5 @@
 #include "compiler/cli/origin.h"
+#include "runtime/data/doubt.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,21 @@ void pnet_cli_say_unit(const struct weights *w, const struct pnet_dataset *data)
             "pnetc: %s was trained on clouds with `unit: %s`; %s names no unit, so its numbers are "
             "taken as metres\n",
             w->from.path, was, data->path);
+}
+
+void pnet_cli_doubt_offset(struct offset_doubt *d, const struct pnet_frame *trained,
+    const struct pnet_cloud *c, const char *path)
+{
+    bool recorded = trained->offset_known && !trained->offsets_differ;
+    struct pnet_frame frame = {.clouds = 0};
+    char text[PNET_DOUBT_TEXT];
+    if (!d->needed || d->told) return;
+    pnet_frame_add(&frame, c->xyz, c->rows, c->offset);
+    pnet_doubt_offset(recorded ? trained : &d->seen,
+        recorded ? "the training" : "the clouds before", &frame, path, text);
+    if (*text) fprintf(stderr, "pnetc: %s\n", text);
+    d->told = *text;
+    pnet_frame_merge(&d->seen, &frame);
 }
 
 static enum pnet_status say_changed(

@@ -22,6 +22,15 @@ enum pnet_status pnet_cli_origin(
 void pnet_cli_origin_start(const struct weights *w, const struct pnet_origin *data);
 /* Says if the clouds that the weights were trained on had a unit, and those of the data set have none. */
 void pnet_cli_say_unit(const struct weights *w, const struct pnet_dataset *data);
+/* What a command has seen of the offsets of its clouds. */
+struct offset_doubt {
+    bool needed; /* no origin is named, and the net computes with coordinates */
+    struct pnet_frame seen;
+    bool told;
+};
+/* Says once if a cloud has another offset than those of the training or, where that recorded none, than the clouds before. */
+void pnet_cli_doubt_offset(struct offset_doubt *d, const struct pnet_frame *trained,
+    const struct pnet_cloud *c, const char *path);
 /* Compares what the data set of a run that resumes says of its files with what it said before. PNET_USAGE: it says something
    else, so the net would read other numbers. */
 enum pnet_status pnet_cli_check_reading(const struct pnet_input_map *was,

@@ -56,6 +56,16 @@ done
 index "$said" 'unit: cm' 'origin: [0.01, 0, 0]'
 train 0 --resume --steps 2
 
+# register says, as infer does, that the net reads coordinates less two offsets. The clouds are in metres.
+awk '{ print $1 + 3000, $2, $3, $4 }' "$work/a.xyz" >"$work/far.xyz"
+index "$said"
+run 0 train "$work/model.pnet" --config "$work/run.yaml" -o "$work/metres" -q -j 1
+register() { run "$1" register "$work/a.xyz" "$work/far.xyz" --model "$work/model.pnet" --weights "$work/metres" --distance 1m -q -j 1 "${@:2}"; }
+register 0
+says 'far.xyz: the model reads coordinates less an offset, here (3000, 0, 0), in the training (0, 0, 0)'
+register 1 --origin 0,0,0 # no pose: the same point has other features
+check 'one origin' hides 'less an offset' "$err"
+
 # The array of the coordinates: `rgb`, where names would choose `points`.
 cp tests/fuzz/seeds/npy/archive0.npz "$work/a.npz"
 mkdir "$work/archive"

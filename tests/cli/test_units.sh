@@ -101,6 +101,15 @@ says 'expected file, m, km, cm, mm, in, ft, us-ft or yd'
 run 4 info "$work/zero.las"
 says 'the header says 0 points, but 3 records follow'
 
+# A set of pairs tells as much of its clouds as other sets do.
+for kind in registration completion; do
+    entry='{source: feet.las, target: feet.las, pose: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]}'
+    [ $kind = registration ] || entry='{partial: feet.las, full: feet.las}'
+    printf 'pnet_dataset: 1\ntask: %s\ntrain: [%s]\n' $kind "$entry" >"$work/$kind.yaml"
+    run 0 data info "$work/$kind.yaml"
+    says 'feet.las: x and y are feet, z is US survey feet, taken as metres: --unit file converts them'
+done
+
 # The same clouds in metres and in centimetres: the same weights, and the same labels.
 for unit in m cm; do
     mkdir "$work/$unit"
