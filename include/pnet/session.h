@@ -102,6 +102,7 @@ struct pnet_value {
      "INPUT"        of a cloud: int64 or int32 [samples + 1, 1], the rows at which its samples begin, and last the number of
                     rows: 0, 1000, 2500 are two samples of 1000 and 1500 points. Without it the cloud is one sample. All
                     clouds have equally many samples. Of a pose: its matrices
+   The numbers are what the network reads: nothing is divided, converted or subtracted, as pnetc does with clouds of files.
    Rows of one sample are contiguous; their order is free, and results have the same. Fields that are contiguous float32 or
    int32 are not copied on the host.
    PNET_USAGE: a value is missing, unknown or twice there, or has the wrong type or shape. PNET_BAD_DATA: its numbers are
