@@ -183,8 +183,7 @@ static enum pnet_status load(struct scan *scan, const struct item *item, struct 
     scan->read = true;
     snprintf(name, NAME_MOST, item->array < 0 ? "%s" : "%s[%" PRId64 "]", item->path, item->row);
     if (item->array >= 0)
-        status =
-            pnet_array_cloud(&scan->d->arrays[item->array], item->row, &scan->hints, c, e);
+        status = pnet_array_cloud(&scan->d->arrays[item->array], item->row, &scan->hints, c, e);
     else
         status = pnet_cloud_read_as(item->path, &scan->hints, c, NULL, e);
     if (!status)
