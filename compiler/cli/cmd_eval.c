@@ -99,7 +99,7 @@ static enum pnet_status find_ranges(
 {
     unsigned splits = 1u << split;
     if (!pnet_ranges_have_colours(&w->map.ranges)) splits |= 1u << PNET_TRAIN;
-    return pnet_cli_data_ranges(run, splits, 0, w->from.checkpoint ? &w->map : NULL, e);
+    return pnet_cli_data_ranges(run, splits, 0, w->from.checkpoint ? &w->map : NULL, w->told, e);
 }
 
 static enum pnet_status open_ground(const struct run *run, const struct weights *w,

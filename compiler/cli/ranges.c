@@ -73,7 +73,7 @@ static void keep_scales(struct pnet_input_map *m, const struct pnet_input_map *t
 }
 
 enum pnet_status pnet_cli_data_ranges(const struct run *run, unsigned splits, unsigned fed,
-    const struct pnet_input_map *map, struct pnet_error *e)
+    const struct pnet_input_map *map, bool told, struct pnet_error *e)
 {
     struct pnet_input_map *m = &run->config->inputs;
     char folder[PNET_PATH_MOST];
@@ -81,17 +81,17 @@ enum pnet_status pnet_cli_data_ranges(const struct run *run, unsigned splits, un
         .inputs = run->plan->inputs,
         .cache = pnet_cache_folder(folder) ? folder : NULL,
         .stop = pnet_cli_interrupted,
-        .note = run->o.model.quiet ? NULL : pnet_cli_say};
+        .note = run->o.model.quiet || told ? NULL : pnet_cli_say};
     struct pnet_ranges source = {.count = 0};
     pnet_ranges_free(&m->ranges);
     if (map) keep_scales(m, map);
     enum pnet_status st = find_roles(run, s.roles, e);
     if (!st) st = pnet_ranges_of_dataset(&s, run->data, splits, fed, &source, e);
     if (!st && map) {
-        say_unrecorded(&map->ranges, &source);
+        if (!told) say_unrecorded(&map->ranges, &source);
         st = pnet_ranges_copy(&map->ranges, &m->ranges, e);
     }
-    if (!st) st = pnet_ranges_settle(&m->ranges, &source, pnet_cli_say, NULL, e);
+    if (!st) st = pnet_ranges_settle(&m->ranges, &source, told ? NULL : pnet_cli_say, NULL, e);
     pnet_ranges_free(&source);
     return st;
 }
@@ -122,7 +122,7 @@ enum pnet_status pnet_cli_training_ranges(const struct run *run, const char *tex
     if (text && *text)
         st = pnet_input_map_read("the input map of the checkpoint", text, strlen(text), &was, e);
     if (!st && text && *text) st = pnet_cli_check_reading(&was, &run->config->inputs, d->path, e);
-    if (!st) st = pnet_cli_data_ranges(run, splits, train, text ? &was : weights, e);
+    if (!st) st = pnet_cli_data_ranges(run, splits, train, text ? &was : weights, false, e);
     if (!st) st = compare(&was.ranges, &run->config->inputs.ranges, d->path, e);
     pnet_input_map_free(&was);
     return st;

@@ -11,9 +11,10 @@
 void pnet_cli_say(void *context, const char *text);
 
 /* Decides for the data set of a run, in run->config->inputs: the colours of `splits` count, bit k is split k, and other features
-   of `fed`. `map`: the input map of a training, whose ranges are followed; NULL: there is none. */
+   of `fed`. `map`: the input map of a training, whose ranges are followed; NULL: there is none. `told`: the notices about these
+   decisions have been printed. */
 enum pnet_status pnet_cli_data_ranges(const struct run *run, unsigned splits, unsigned fed,
-    const struct pnet_input_map *map, struct pnet_error *e);
+    const struct pnet_input_map *map, bool told, struct pnet_error *e);
 /* Does the same before a training begins. `text`: the input map of the checkpoint from which it resumes, NULL: it does not.
    PNET_USAGE: the colours would be divided by other numbers than before. */
 enum pnet_status pnet_cli_training_ranges(const struct run *run, const char *text,

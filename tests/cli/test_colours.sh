@@ -57,6 +57,18 @@ same "$work/dark.npy" "$work/mapped.npy"
 run 0 eval $model --weights "$work/words" --config "$work/set.yaml" --data "$work/set" --split train -q
 says 'dark.ply: the colours reach 252 and alone would be divided by 255'
 
+# All variants of a comparison decide alike, which is told once.
+cloud ushort 252 %.0f >"$work/dim.ply"
+{
+    head_of
+    echo 'train: [dim.ply]'
+} >"$work/dim.yaml"
+printf 'steps: 1\nbatch_size: 1\neval_every: 0\ndata: dim.yaml\n' >"$work/dim.run.yaml"
+run 0 train $model --config "$work/dim.run.yaml" -o "$work/dim" -q -j 1
+run 0 compare $model --weights "$work/dim" --config "$work/set.yaml" --split train --all -q
+says 'the colours reach 65520 and are divided by 65535, those of the training by 255'
+check 'told once' test "$(grep -c 'those of the training by 255' "$err")" = 1
+
 # Without a record the files of one command decide together.
 weights=$work/words/last/weights.safetensors
 infer "$weights" "$work/set/dark.ply" "$work/alone.npy"
