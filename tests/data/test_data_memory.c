@@ -190,7 +190,8 @@ int main(void)
     folder_print(&f, "dataset.yaml",
         "pnet_dataset: 1\ntask: segmentation\nclasses: [a, b]\ncolumns: [x, y, z, heat]\nmap: {0: "
         "a, 1: b}\n"
-        "ignore: [7]\ntrain: [{cloud: c*.txt, labels: c*.lab}, {cloud: c0.txt, labels: c1.lab}]\n");
+        "ignore: [7]\ncoordinates: scan\norigin: [0.1, 0, 0]\ntrain: [{cloud: c*.txt, labels: "
+        "c*.lab}, {cloud: c0.txt, labels: c1.lab}]\n");
     fail_each("config", read_config, &f);
     fail_each("epoch", run_epoch, &f);
     static const char one[] = "1 0 0 0\n0 1 0 0\n0 0 1 0\n";
