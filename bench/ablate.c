@@ -1,12 +1,13 @@
 /* pnet-bench ablate: measures, one question at a time as PointCNN++ asks them, what these cost: the order of triplets,
    lowering to dense products, neighbours by number, and the width of a layer. */
-#include <errno.h>
 #include <getopt.h>
 #include "bench/algo.h"
 #include "bench/bench.h"
 #include "bench/chart.h"
 #include "bench/commands.h"
 #include "bench/scene.h"
+#include "runtime/base/file.h"
+#include "runtime/base/guard.h"
 
 enum { POINTS_MAX = 5, ALGOS_MAX = 4 };
 
@@ -198,32 +199,54 @@ static struct chart chart_of(
     return c;
 }
 
-/* Opens PREFIX + ending; returns NULL after a message. */
-static FILE *open_output(const struct options *o, const char *ending)
+static const char *const endings[] = {".json", ".svg", "-memory.svg"};
+
+static void name_output(const struct options *o, const char *ending, char path[PNET_PATH_MOST])
 {
-    char path[4096];
-    int n = o->output ? snprintf(path, sizeof path, "%s%s", o->output, ending)
-                      : snprintf(path, sizeof path, "ablate-%s%s", o->study->name, ending);
-    FILE *out = n < (int)sizeof path ? fopen(path, "w") : NULL;
-    if (!out) fprintf(stderr, "pnet-bench ablate: %s: %s\n", path, strerror(errno));
-    return out;
+    snprintf(path, PNET_PATH_MOST, "%s%s%s", o->output ? "" : "ablate-",
+        o->output ? o->output : o->study->name, ending);
 }
 
-/* Closes the output. Returns false if it could not be written in full. */
-static bool close_output(FILE *out)
+/* Before anything is measured. Returns the exit code. */
+static int announce_outputs(const struct options *o)
 {
-    bool whole = !ferror(out);
-    whole = fclose(out) == 0 && whole;
-    if (!whole) fprintf(stderr, "pnet-bench ablate: the files could not be written\n");
-    return whole;
+    char path[PNET_PATH_MOST];
+    struct pnet_error e;
+    for (int i = 0; i < 3; i++) {
+        name_output(o, endings[i], path);
+        if (!pnet_guard_output(path, &e)) continue;
+        fprintf(stderr, "pnet-bench ablate: %s\n", e.message);
+        return (int)e.status;
+    }
+    return PNET_OK;
+}
+
+/* Opens PREFIX + ending. Returns false after a message. */
+static bool open_output(const struct options *o, const char *ending, struct pnet_output *out)
+{
+    char path[PNET_PATH_MOST];
+    struct pnet_error e;
+    name_output(o, ending, path);
+    if (!pnet_output_open(path, out, &e)) return true;
+    fprintf(stderr, "pnet-bench ablate: %s\n", e.message);
+    return false;
+}
+
+/* Returns false after a message if the output could not be written in full. */
+static bool close_output(struct pnet_output *out)
+{
+    struct pnet_error e;
+    if (!pnet_output_commit(out, &e)) return true;
+    fprintf(stderr, "pnet-bench ablate: %s\n", e.message);
+    return false;
 }
 
 static bool write_chart(
     const struct options *o, const struct point *p, int count, bool memory, const char *ending)
 {
     char title[160];
-    FILE *out = open_output(o, ending);
-    if (!out) return false;
+    struct pnet_output out;
+    if (!open_output(o, ending, &out)) return false;
     if (o->study->widths)
         snprintf(title, sizeof title, "%s: %s, %lld points", o->study->title,
             pnet_bench_algo_product_names[o->product], (long long)p->rows);
@@ -231,14 +254,15 @@ static bool write_chart(
         snprintf(title, sizeof title, "%s: %s, %d channels", o->study->title,
             pnet_bench_algo_product_names[o->product], p->channels);
     struct chart c = chart_of(o, p, count, memory, title);
-    pnet_bench_chart_write(out, &c);
-    return close_output(out);
+    pnet_bench_chart_write(out.file, &c);
+    return close_output(&out);
 }
 
 static bool write_json(const struct options *o, const struct point *p, int count)
 {
-    FILE *out = open_output(o, ".json");
-    if (!out) return false;
+    struct pnet_output file;
+    if (!open_output(o, endings[0], &file)) return false;
+    FILE *out = file.file;
     fprintf(out, "{\"study\": \"%s\", \"product\": \"%s\", \"device\": \"%s\", \"kernel\": %d, ",
         o->study->name, pnet_bench_algo_product_names[o->product],
         o->where.kind == PNET_CPU ? "cpu" : "cuda", o->nb.kernel);
@@ -253,7 +277,7 @@ static bool write_json(const struct options *o, const struct point *p, int count
         fputs("}", out);
     }
     fputs("]}\n", out);
-    return close_output(out);
+    return close_output(&file);
 }
 
 int pnet_bench_ablate(int argc, char **argv)
@@ -267,6 +291,7 @@ int pnet_bench_ablate(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "orders") == 0)
         return pnet_bench_ablate_orders(argc - 1, argv + 1);
     read_options(argc, argv, &o);
+    if ((code = announce_outputs(&o))) return code;
     if (pnet_device_check(o.where, &e) || pnet_device_enter(o.where, &e) ||
         pnet_bench_scene_read(&s, o.scenes, o.scene, 1, o.cell, &e)) {
         fprintf(stderr, "pnet-bench ablate: %s\n", e.message);
@@ -282,8 +307,8 @@ int pnet_bench_ablate(int argc, char **argv)
         if (wrong) code = wrong;
     }
     pnet_bench_scene_free(&s);
-    if (!write_json(&o, p, count) || !write_chart(&o, p, count, false, ".svg") ||
-        !write_chart(&o, p, count, true, "-memory.svg"))
+    if (!write_json(&o, p, count) || !write_chart(&o, p, count, false, endings[1]) ||
+        !write_chart(&o, p, count, true, endings[2]))
         return PNET_FAILED;
     return code;
 }

@@ -8,6 +8,8 @@
 #include "bench/map.h"
 #include "bench/scene.h"
 #include "kernels/geometry_stage.h"
+#include "runtime/base/file.h"
+#include "runtime/base/guard.h"
 #include "runtime/plan/op.h"
 
 enum { RUNS_MAX = 101, SEED = 40503 };
@@ -409,17 +411,24 @@ static void print(const struct bench *b, const struct result r[ALGOS], int64_t t
                 r[a].right ? "equal" : "WRONG");
 }
 
+static void name_output(const struct options *o, char path[PNET_PATH_MOST])
+{
+    snprintf(path, PNET_PATH_MOST, "%s.json", o->output);
+}
+
 /* Returns false after a message. */
 static bool write_json(const struct bench *b, const struct result r[ALGOS], int64_t triplets)
 {
-    char path[4096];
-    int n = snprintf(path, sizeof path, "%s.json", b->o->output);
-    FILE *out = n < (int)sizeof path ? fopen(path, "w") : NULL;
+    char path[PNET_PATH_MOST];
     const char *separator = "";
-    if (!out) {
-        fprintf(stderr, "pnet-bench ablate map: %s: cannot be written\n", path);
+    struct pnet_output file;
+    struct pnet_error e;
+    name_output(b->o, path);
+    if (pnet_output_open(path, &file, &e)) {
+        fprintf(stderr, "pnet-bench ablate map: %s\n", e.message);
         return false;
     }
+    FILE *out = file.file;
     fprintf(out,
         "{\"study\": \"map\", \"device\": \"%s\", \"kernel\": %d, \"factor\": %d, "
         "\"rows\": %lld, \"centres\": %lld, \"triplets\": %lld, \"results\": [",
@@ -435,10 +444,9 @@ static bool write_json(const struct bench *b, const struct result r[ALGOS], int6
         separator = ", ";
     }
     fputs("]}\n", out);
-    bool whole = !ferror(out);
-    whole = fclose(out) == 0 && whole;
-    if (!whole) fprintf(stderr, "pnet-bench ablate map: %s: not written in full\n", path);
-    return whole;
+    if (!pnet_output_commit(&file, &e)) return true;
+    fprintf(stderr, "pnet-bench ablate map: %s\n", e.message);
+    return false;
 }
 
 int pnet_bench_ablate_map(int argc, char **argv)
@@ -450,7 +458,10 @@ int pnet_bench_ablate_map(int argc, char **argv)
     struct pnet_error e;
     int64_t triplets = 0;
     read_options(argc, argv, &o);
-    if (pnet_device_check(o.where, &e) || pnet_device_enter(o.where, &e) ||
+    char path[PNET_PATH_MOST];
+    name_output(&o, path);
+    if (pnet_guard_output(path, &e) || pnet_device_check(o.where, &e) ||
+        pnet_device_enter(o.where, &e) ||
         pnet_bench_scene_read(&s, o.scenes, o.scene, 1, o.cell, &e)) {
         fprintf(stderr, "pnet-bench ablate map: %s\n", e.message);
         return (int)e.status;

@@ -1,6 +1,7 @@
 /* pnet-bench: one command a file. */
 #include "bench/commands.h"
 #include "runtime/base/error.h"
+#include "runtime/base/guard.h"
 #include "runtime/device/device.h"
 
 #include <stdio.h>
@@ -29,6 +30,7 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 int main(int argc, char **argv)
 {
     pnet_device_limit_isa(getenv("PNET_ISA"));
+    pnet_guard_begin();
     for (int i = 0; i < COMMANDS && argc > 1; i++)
         if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
     bool help = argc > 1 && strcmp(argv[1], "--help") == 0;

@@ -89,10 +89,12 @@ enum pnet_status pnet_bench_net_open(const struct net_options *o, const struct s
         pnet_compilation_report(n->compilation, stderr, false, false);
         return pnet_error_set(e, PNET_BAD_MODEL, "%s does not compile", o->model);
     }
+    enum pnet_status st = pnet_compilation_guard(n->compilation, e);
+    if (st) return st;
     struct pnet_target target = {.where = plainly ? (struct pnet_device){PNET_CPU, 0} : o->where,
         .precision = plainly ? PNET_FP32 : o->precision,
         .algo = plainly ? PNET_ALGO_MVMR_I : PNET_ALGO_DEFAULT};
-    enum pnet_status st = pnet_bound_new(n->plan, &target, &n->bound, e);
+    st = pnet_bound_new(n->plan, &target, &n->bound, e);
     if (st) return st;
     struct pnet_optim optim = pnet_optim_default(o->optimizer);
     struct pnet_runner_options so = {.slots = 1,

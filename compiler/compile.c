@@ -1,5 +1,6 @@
 /* The pipeline. */
 #include "compiler/internal.h"
+#include "runtime/base/guard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,15 @@ struct pnet_compilation *pnet_compile_file(const char *path, const struct pnet_c
     keep_text(c);
     run(c);
     return c;
+}
+
+enum pnet_status pnet_compilation_guard(const struct pnet_compilation *c, struct pnet_error *e)
+{
+    const struct pnet_source *s;
+    enum pnet_status st = PNET_OK;
+    for (uint32_t f = 0; !st && (s = pnet_sources_get(c->sources, f)); f++)
+        st = pnet_guard_input(strcmp(s->name, "<stdin>") == 0 ? "-" : s->name, e);
+    return st;
 }
 
 struct pnet_compilation *pnet_compile_text(

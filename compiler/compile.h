@@ -53,6 +53,9 @@ struct pnet_compilation *pnet_compile_text(
     const char *name, const char *text, size_t length, const struct pnet_compile_options *o);
 void pnet_compilation_free(struct pnet_compilation *c);
 
+/* Records the model and its includes as inputs of the program (runtime/base/guard.h). */
+enum pnet_status pnet_compilation_guard(const struct pnet_compilation *c, struct pnet_error *e);
+
 /* The plan, or NULL where there were errors. It is the same for every device, and nothing changes it. */
 const struct pnet_plan *pnet_compilation_plan(const struct pnet_compilation *c);
 /* Errors and warnings, for pnet_diags_record. */

@@ -14,6 +14,7 @@
 enum option_type {
     OPT_FLAG,    /* bool */
     OPT_TEXT,    /* const char * */
+    OPT_OUTPUT,  /* const char *: a file or folder that the command writes */
     OPT_LIST,    /* struct text_list: may be repeated */
     OPT_COUNT,   /* struct count: 12, 2M, 1.5k, 1e6 */
     OPT_LENGTH,  /* double, metres, more than 0: 5cm, 50mm, 0.05 */

@@ -1,6 +1,7 @@
 #include "compiler/cli/cloud_options.h"
 
 #include "runtime/train/config.h"
+#include "runtime/base/guard.h"
 #include "runtime/base/number.h"
 
 #include <math.h>
@@ -300,6 +301,7 @@ enum pnet_status pnet_cli_list_clouds(
                 "...)",
                 path);
     }
+    for (int64_t i = 0; i < clouds->count && !st; i++) st = pnet_guard_input(clouds->items[i], e);
     if (st) pnet_paths_free(clouds);
     return st;
 }

@@ -58,7 +58,7 @@ extern const char *const
     *const pnet_cli_cloud_endings; /* "ply" ..: how names of clouds end; then NULL */
 
 /* Lists the files of `inputs` in their order: files, patterns, and folders, which stand for their files with a suffix of a
-   cloud format. *many: the results need a folder. */
+   cloud format, and records them as inputs of the program. *many: the results need a folder. */
 enum pnet_status pnet_cli_list_clouds(
     const struct text_list *inputs, struct pnet_paths *clouds, bool *many, struct pnet_error *e);
 

@@ -5,7 +5,6 @@
 #include "runtime/base/file.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 /* A file that is parsed without compiling. */
 struct parsed {
@@ -99,15 +98,12 @@ int pnet_command_check(int argc, char **argv)
     return code;
 }
 
-/* Replaces the file by the text and keeps its permissions. */
 static enum pnet_status replace_file(
     const char *path, const char *text, size_t size, struct pnet_error *e)
 {
-    struct stat old;
     struct pnet_output out;
     enum pnet_status st = pnet_output_open(path, &out, e);
     if (st) return st;
-    if (stat(path, &old) == 0 && S_ISREG(old.st_mode)) (void)fchmod(out.fd, old.st_mode & 07777);
     fwrite(text, 1, size, out.file); /* commit reports a failure */
     return pnet_output_commit(&out, e);
 }

@@ -57,7 +57,7 @@ static int data_synth(int argc, char **argv)
     bool done, quiet = false, any_rotation = false, clean = false;
     const char *kind, *scene = NULL;
     struct option options[] = {
-        {"output", 'o', OPT_TEXT, &s.folder, "DIR", "folder of the data set"},
+        {"output", 'o', OPT_OUTPUT, &s.folder, "DIR", "folder of the data set"},
         {"count", 0, OPT_COUNT, COUNT(&count, 1, UINT32_MAX), "N", "clouds or pairs (100)"},
         {"seed", 0, OPT_COUNT, COUNT(&seed, 0, INT64_MAX), "N",
             "another seed makes other clouds (1)"},

@@ -9,6 +9,7 @@
 #include "runtime/data/doubt.h"
 #include "runtime/data/loader.h"
 #include "runtime/run/peak.h"
+#include "runtime/train/run_folder.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -204,7 +205,7 @@ int pnet_command_eval(int argc, char **argv)
     struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W",
                                    "trained weights: checkpoint, run folder or file"},
         SPLIT_OPTION(&split_name),
-        {"each", 0, OPT_TEXT, &each, "FILE", "write a line of JSON for each sample, in order"},
+        {"each", 0, OPT_OUTPUT, &each, "FILE", "write a line of JSON for each sample, in order"},
         ORIGIN_OPTION(&origin), RUN_OPTIONS(&r)};
     int words, code;
     unsigned degrade;
@@ -267,6 +268,15 @@ struct comparison {
     const char *model, *folder, *weights;
     enum pnet_split split;
 };
+
+/* Before the first of the trainings, so that none is made in vain. */
+static int check_folder(const struct comparison *k, const struct variant *v)
+{
+    char folder[4096];
+    struct pnet_error e;
+    snprintf(folder, sizeof folder, "%s/%s", k->folder, v->name);
+    return pnet_run_folder_check(folder, &e) ? pnet_cli_complain(&e) : PNET_OK;
+}
 
 /* Trains, unless weights are given, and evaluates one variant. */
 static int run_variant(const struct comparison *k, struct variant *v)
@@ -392,7 +402,7 @@ int pnet_command_compare(int argc, char **argv)
     const char *split = "val";
     bool all = false, done;
     struct option options[] = {
-        {"output", 'o', OPT_TEXT, &k.folder, "DIR", "folder of the runs (out/compare)"},
+        {"output", 'o', OPT_OUTPUT, &k.folder, "DIR", "folder of the runs (out/compare)"},
         {"weights", 'w', OPT_TEXT, &k.weights, "W", "evaluate these instead of training"},
         SPLIT_OPTION(&split), {"all", 0, OPT_FLAG, &all, NULL, "each degradation alone too"},
         TRAIN_OPTIONS(&k.r), RUN_OPTIONS(&k.r)};
@@ -417,6 +427,7 @@ int pnet_command_compare(int argc, char **argv)
     if (!command) return pnet_cli_out_of_memory();
     k.r.command = command;
     count = all ? 5 : 2;
+    for (int i = 0; i < count && !code && !k.weights; i++) code = check_folder(&k, &variants[i]);
     for (int i = 0; i < count && !code; i++) code = run_variant(&k, &variants[i]);
     if (!code && k.r.model.json)
         code = print_comparison_json(variants, count);

@@ -77,7 +77,7 @@ int pnet_command_export(int argc, char **argv)
         {"weights", 'w', OPT_TEXT, &o.weights, "W", "checkpoint, run folder or weights file"},
         {"to", 0, OPT_CHOICE, CHOICE_OF(&o.library, pnet_library_names), "LIBRARY",
             "minkowski, spconv, torchsparse or torch"},
-        {"output", 'o', OPT_TEXT, &o.output, "OUT", "file to write"}, EXCHANGE_OPTIONS(&o)};
+        {"output", 'o', OPT_OUTPUT, &o.output, "OUT", "file to write"}, EXCHANGE_OPTIONS(&o)};
     int words, code;
     if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],
              &usage, &o.model, 1, &words, &done)) ||

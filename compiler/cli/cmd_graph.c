@@ -31,7 +31,7 @@ int pnet_command_graph(int argc, char **argv)
     const char *model, *path = "-";
     bool dot = false, done, ok = true;
     struct option options[] = {
-        {"output", 'o', OPT_TEXT, &path, "FILE", "where to (standard output)"},
+        {"output", 'o', OPT_OUTPUT, &path, "FILE", "where to (standard output)"},
         {"dot", 0, OPT_FLAG, &dot, NULL, "DOT instead of SVG"}, MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;

@@ -8,6 +8,7 @@
 #include "runtime/io/cloud.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
+#include "runtime/base/guard.h"
 #include "runtime/io/npy.h"
 #include "runtime/base/json.h"
 #include "runtime/data/doubt.h"
@@ -409,13 +410,35 @@ static enum pnet_status check_ending(
     return PNET_OK;
 }
 
+/* FOLDER/NAME.ply, NAME of the input. */
+static void name_result(
+    const char *folder, const char *input, const char *format, char path[PNET_PATH_MOST])
+{
+    int length;
+    const char *name = stem(input, &length);
+    snprintf(path, PNET_PATH_MOST, "%s/%.*s.%s", folder, length, name, format);
+}
+
+/* Announces the files in the folder, before the first is written. */
+static enum pnet_status announce_results(
+    const struct pnet_paths *inputs, const char *folder, const char *format, struct pnet_error *e)
+{
+    enum pnet_status st = PNET_OK;
+    char path[PNET_PATH_MOST];
+    for (int64_t i = 0; i < inputs->count && !st; i++) {
+        name_result(folder, inputs->items[i], format, path);
+        st = pnet_guard_output(path, e);
+    }
+    return st;
+}
+
 /* With many clouds `output` is a folder: FOLDER/NAME.ply, NAME of the input. `format` may be NULL. */
 static enum pnet_status infer_all(
     struct inference *f, const char *output, const char *format, struct pnet_error *e)
 {
     const struct pnet_paths *inputs = &f->feed.clouds;
     bool many = f->feed.many;
-    char path[4096];
+    char path[PNET_PATH_MOST];
     enum form form = form_of(f->plan);
     if (!output && form != OF_CLOUDS)
         return pnet_error_set(e, PNET_USAGE,
@@ -427,12 +450,11 @@ static enum pnet_status infer_all(
     if (st || !many) return st ? st : infer_one(f, inputs->items, output, e);
     if (output) st = check_folder(output, e);
     if (!st && output) st = check_stems(inputs, e);
+    if (!st && output) st = announce_results(inputs, output, format, e);
     if (!st && output) st = pnet_make_folder(output, e);
     if (!st && inputs->count > 1) st = settle_many(f, e);
     for (int64_t i = 0; i < inputs->count && !st; i++) {
-        int length;
-        const char *name = stem(inputs->items[i], &length);
-        if (output) snprintf(path, sizeof path, "%s/%.*s.%s", output, length, name, format);
+        if (output) name_result(output, inputs->items[i], format, path);
         st = infer_one(f, &inputs->items[i], output ? path : NULL, e);
     }
     return st;
@@ -546,7 +568,7 @@ int pnet_command_infer(int argc, char **argv)
     struct option options[] = {{"weights", 'w', OPT_TEXT, &r.weights, "W", "trained weights"},
         {"input", 'i', OPT_LIST, &r.inputs, "CLOUD",
             "a cloud, a folder or a pattern, NAME=CLOUD for the input NAME; may be repeated"},
-        {"output", 'o', OPT_TEXT, &r.output, "OUT", "file, or folder for many clouds"},
+        {"output", 'o', OPT_OUTPUT, &r.output, "OUT", "file, or folder for many clouds"},
         {"format", 0, OPT_TEXT, &r.format, "ENDING",
             "of files in a folder: ply (default), npy (default of one row a cloud), ..."},
         CLOUD_HINT_OPTIONS(&f.hints),

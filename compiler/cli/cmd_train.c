@@ -19,7 +19,7 @@ int pnet_command_train(int argc, char **argv)
     struct run_options r = {.seed = -1, .autotune.value = AUTOTUNE_SECONDS};
     const char *model, *folder = NULL;
     bool resume = false, done;
-    struct option options[] = {{"output", 'o', OPT_TEXT, &folder, "RUNDIR", "folder of the run"},
+    struct option options[] = {{"output", 'o', OPT_OUTPUT, &folder, "RUNDIR", "folder of the run"},
         {"resume", 0, OPT_FLAG, &resume, NULL, "resume the run in RUNDIR"},
         {"weights", 'w', OPT_TEXT, &r.weights, "W",
             "start from those of these weights that fit: checkpoint, run folder or file"},

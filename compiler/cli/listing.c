@@ -90,6 +90,7 @@ static void print_option(const struct option *o)
     const struct choice *c = o->target;
     switch (o->type) {
     case OPT_TEXT:
+    case OPT_OUTPUT:
     case OPT_LIST: print_kind(argument, strlen(argument)); break;
     case OPT_CHOICE:
     case OPT_WORD: print_names("words", c->names); break;

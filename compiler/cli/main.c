@@ -1,5 +1,6 @@
 /* pnetc: one command a file. */
 #include "compiler/cli/cli.h"
+#include "runtime/base/guard.h"
 #include "runtime/device/device.h"
 
 #include <errno.h>
@@ -124,6 +125,7 @@ int main(int argc, char **argv)
 {
     if (!keep_standard_streams()) return PNET_FAILED;
     pnet_device_limit_isa(getenv("PNET_ISA"));
+    pnet_guard_begin();
     signal(SIGXFSZ,
         SIG_IGN); /* a limit on file sizes is an error of the write, not the end of the process */
     return finish(run(argc, argv));

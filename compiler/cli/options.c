@@ -1,6 +1,7 @@
 #include "compiler/cli/cli.h"
 #include "runtime/plan/mode.h"
 
+#include "runtime/base/guard.h"
 #include "runtime/base/number.h"
 
 #include <errno.h>
@@ -184,7 +185,8 @@ static int store(const struct option *o, const char *value)
     char *end;
     switch (o->type) {
     case OPT_FLAG: *(bool *)o->target = true; return 0;
-    case OPT_TEXT: *(const char **)o->target = value; return 0;
+    case OPT_TEXT:
+    case OPT_OUTPUT: *(const char **)o->target = value; return 0;
     case OPT_LIST: {
         struct text_list *list = o->target;
         if (list->count == TEXT_LIST_MOST)
@@ -245,6 +247,17 @@ static int unknown_option(const struct option *options, int count, const char *w
                 : pnet_cli_usage_error("no option %s: see --help", word);
 }
 
+/* So that they are refused before anything is written, however late they are opened. */
+static int announce_outputs(const struct option *options, int count)
+{
+    struct pnet_error e;
+    for (int i = 0; i < count; i++) {
+        const char *path = options[i].type == OPT_OUTPUT ? *(const char **)options[i].target : NULL;
+        if (path && pnet_guard_output(path, &e)) return pnet_cli_complain(&e);
+    }
+    return 0;
+}
+
 int pnet_cli_parse_options(int argc, char **argv, const struct option *options, int option_count,
     const struct usage *usage, const char **words, int max_words, int *word_count, bool *done)
 {
@@ -289,7 +302,7 @@ int pnet_cli_parse_options(int argc, char **argv, const struct option *options, 
         int code = store(o, value);
         if (code) return code;
     }
-    return 0;
+    return announce_outputs(options, option_count);
 }
 
 /* Returns the place of one of the names. */
@@ -365,8 +378,10 @@ struct pnet_compilation *pnet_cli_compile_model(const char *path,
     }
     if (pnet_compilation_errors(c) || (pnet_compilation_warnings(c) && !m->quiet))
         pnet_compilation_report(c, stderr, pnet_cli_use_colour(stderr), false);
-    if (pnet_compilation_plan(c)) return c;
-    *code = (int)pnet_compilation_code(c);
+    struct pnet_error e = {0};
+    bool compiled = pnet_compilation_plan(c);
+    if (compiled && !pnet_compilation_guard(c, &e)) return c;
+    *code = compiled ? pnet_cli_complain(&e) : (int)pnet_compilation_code(c);
     pnet_compilation_free(c);
     return NULL;
 }

@@ -296,6 +296,9 @@ static int open_run(struct run *run, const struct run_options *o, const char *mo
         code = pnet_cli_complain(&e);
     if (!code && purpose == PNET_FOR_TRAINING && pnet_config_check_paths(run->config, &e))
         code = pnet_cli_complain(&e);
+    if (!code && purpose == PNET_FOR_TRAINING && run->config->weights &&
+        pnet_weights_guard(run->config->weights, &e))
+        code = pnet_cli_complain(&e);
     if (!code) code = compile_run(run, model, purpose, s);
     if (code) pnet_cli_run_close(run);
     return code;

@@ -1,4 +1,5 @@
 #include "runtime/base/file.h"
+#include "runtime/base/guard.h"
 #include "runtime/base/number.h"
 #include "runtime/base/system.h"
 
@@ -111,25 +112,40 @@ static enum pnet_status read_stream(
     return pnet_error_memory(e);
 }
 
-enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct pnet_error *e)
+/* `stream`: to be read as a pipe, whatever it is. */
+static enum pnet_status read_open(
+    int fd, const char *path, bool stream, struct pnet_bytes *b, struct pnet_error *e)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot read", path);
+    if (S_ISDIR(s.st_mode))
+        return pnet_error_set(e, PNET_FAILED, "%s: is a folder, expected a file", path);
+    if (S_ISREG(s.st_mode) && s.st_size > 0 && !stream) return read_file(fd, path, &s, b, e);
+    return read_stream(fd, path, S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode), b, e);
+}
+
+static enum pnet_status read_path(
+    const char *path, bool input, struct pnet_bytes *b, struct pnet_error *e)
 {
     bool standard = strcmp(path, "-") == 0;
+    const char *name = standard ? "standard input" : path;
     *b = (struct pnet_bytes){.data = nothing};
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (standard) path = "standard input";
-    if (fd < 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot open", path);
-    enum pnet_status status = PNET_OK;
-    struct stat s;
-    if (fstat(fd, &s) != 0)
-        status = pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot read", path);
-    else if (S_ISDIR(s.st_mode))
-        status = pnet_error_set(e, PNET_FAILED, "%s: is a folder, expected a file", path);
-    else if (S_ISREG(s.st_mode) && s.st_size > 0 && !standard)
-        status = read_file(fd, path, &s, b, e);
-    else
-        status = read_stream(fd, path, S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode), b, e);
+    if (fd < 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot open", name);
+    enum pnet_status status = input ? pnet_guard_input_file(fd, path, e) : PNET_OK;
+    if (!status) status = read_open(fd, name, standard, b, e);
     if (!standard) close(fd);
     return status;
+}
+
+enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct pnet_error *e)
+{
+    return read_path(path, true, b, e);
+}
+
+enum pnet_status pnet_bytes_read_own(const char *path, struct pnet_bytes *b, struct pnet_error *e)
+{
+    return read_path(path, false, b, e);
 }
 
 void pnet_bytes_free(struct pnet_bytes *b)

@@ -13,26 +13,30 @@ enum { PNET_PATH_MOST = 4096 };
 
 /* Reads a whole file into memory; "-" is standard input. The caller frees it. PNET_FAILED: the file cannot be read, or changes
    while it is read. PNET_NO_MEMORY: memory is out, a device has more than 64 MiB, or a pipe more than half of the free
-   memory. */
+   memory. The file is an input of the program (guard.h); PNET_USAGE: the program has announced it as an output. */
 struct pnet_bytes {
     const uint8_t *data;
     size_t size;
     bool borrowed; /* points into other bytes, and is not freed */
 };
 enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct pnet_error *e);
+/* The same for a file that the program keeps for itself and may replace, such as a cache: it is no input. */
+enum pnet_status pnet_bytes_read_own(const char *path, struct pnet_bytes *b, struct pnet_error *e);
 void pnet_bytes_free(struct pnet_bytes *b);
 
 /* Returns PNET_NO_MEMORY if fewer than `bytes` bytes of memory are free. Readers call it before they allocate a size that a
    file declares. */
 enum pnet_status pnet_bytes_fit(const char *path, uint64_t bytes, struct pnet_error *e);
 
-/* An output writes to a temporary name in the same folder. Commit flushes, syncs and renames the file and syncs the folder;
-   drop removes the file. Exactly one of the two must be called. Commit reports the first error of any write, with its reason.
-   If `path` is a link, the file that it names is replaced. "-" is standard output. An open output must not be moved, because
-   its stream points to it. */
+/* An output writes to a temporary name in the same folder (part.h). Commit flushes, syncs and renames the file and syncs the
+   folder; drop removes the file. Exactly one of the two must be called. Commit reports the first error of any write, with its
+   reason. The new file has the owner, group and permissions of the one that it replaces, as far as the user may give them. If
+   `path` is a link, the file that it names is replaced. "-" is standard output. PNET_USAGE, from both calls: the file is an input
+   of the program (guard.h). An open output must not be moved, because its stream points to it. */
 struct pnet_output {
     FILE *file;
-    int fd, code;                /* code: errno of the first write that failed, or 0 */
+    int fd, lock;                /* lock: a second descriptor, or -1; part.h */
+    int code;                    /* errno of the first write that failed, or 0 */
     char path[PNET_PATH_MOST];   /* as given */
     char target[PNET_PATH_MOST]; /* the file that is replaced: `path` without links at its end */
     char temporary[PNET_PATH_MOST + 64];

@@ -1,5 +1,8 @@
 /* Files written atomically. */
 #include "runtime/base/file.h"
+#include "runtime/base/folder.h"
+#include "runtime/base/guard.h"
+#include "runtime/base/part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,17 +41,30 @@ static int folder_length(const struct pnet_output *o)
     return slash ? (int)(slash + 1 - o->target) : 0;
 }
 
-/* Makes the temporary file with the permissions of any new file. Its name is unused, and short, so that every name that fits
-   can be written. */
+/* The lock ends after the name, so that no other program finds the file without its lock. */
+static void remove_temporary(struct pnet_output *o)
+{
+    if (!o->temporary[0]) return;
+    unlink(o->temporary);
+    o->temporary[0] = '\0';
+    if (o->lock >= 0) close(o->lock);
+    o->lock = -1;
+}
+
+/* Makes the temporary file, with the permissions of the file that it will replace, or of any new file. Until it has them, others
+   cannot read it. */
 static int make_temporary(struct pnet_output *o)
 {
-    for (int attempt = 0; attempt < 1000; attempt++) {
-        snprintf(o->temporary, sizeof o->temporary, "%.*s.pnet-%ld-%d.part", folder_length(o),
-            o->target, (long)getpid(), attempt);
-        int fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST) return fd;
-    }
-    return -1;
+    struct stat old;
+    bool replaces = stat(o->target, &old) == 0 && S_ISREG(old.st_mode);
+    char folder[sizeof o->target];
+    int length = folder_length(o);
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? o->target : ".");
+    pnet_parts_clear(folder);
+    int fd = pnet_part_make(
+        length ? folder : "", replaces ? 0600 : 0666, o->temporary, sizeof o->temporary, &o->lock);
+    if (fd >= 0 && replaces) pnet_keep_permissions(fd, &old);
+    return fd;
 }
 
 /* Finds the file to write and opens it; -1 with errno. */
@@ -74,9 +90,11 @@ static int open_target(struct pnet_output *o)
 
 enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struct pnet_error *e)
 {
-    *o = (struct pnet_output){.file = NULL};
+    *o = (struct pnet_output){.lock = -1};
     if (strlen(path) >= sizeof o->path)
         return pnet_error_set(e, PNET_FAILED, "%.60s...: file name too long", path);
+    enum pnet_status st = pnet_guard_check(path, e);
+    if (st) return st;
     memcpy(o->path, path, strlen(path) + 1);
     o->fd = open_target(o);
     if (o->fd >= 0)
@@ -86,7 +104,7 @@ enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struc
     int code = errno;
     if (o->fd >= 0) {
         close(o->fd);
-        if (o->temporary[0]) unlink(o->temporary);
+        remove_temporary(o);
     }
     if (code == ENOENT && folder_length(o) > 1)
         return pnet_error_set(e, PNET_FAILED, "%s: cannot write: there is no folder %.*s", path,
@@ -94,33 +112,32 @@ enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struc
     return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot write", path);
 }
 
-/* The entry of the folder must reach the disk too, otherwise the new name is lost in a power cut. Some network file systems
-   cannot sync folders; that is ignored. */
-static void sync_folder(const struct pnet_output *o)
-{
-    char folder[sizeof o->target];
-    int length = folder_length(o);
-    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? o->target : ".");
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)fsync(fd);
-    close(fd);
-}
-
+/* The name of the temporary file that a rename has freed is not removed: another program may have made a file there. */
 enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e)
 {
     if ((fflush(o->file) != 0 || ferror(o->file)) && !o->code) o->code = EIO;
     if (!o->code && o->temporary[0] && fsync(o->fd) != 0) o->code = errno;
     if (fclose(o->file) != 0 && !o->code) o->code = EIO;
     o->file = NULL;
-    if (!o->code && o->temporary[0] && rename(o->temporary, o->target) != 0) o->code = errno;
+    enum pnet_status st = o->code || !o->temporary[0] ? PNET_OK : pnet_guard_check(o->path, e);
+    bool replaced = !st && !o->code && o->temporary[0];
+    if (replaced && rename(o->temporary, o->target) != 0) {
+        o->code = errno;
+        replaced = false;
+    }
+    if (!replaced)
+        remove_temporary(o);
+    else if (o->lock >= 0)
+        close(o->lock);
+    if (st) return st;
     if (o->code) {
-        if (o->temporary[0]) unlink(o->temporary);
         if (strcmp(o->path, "-") == 0)
             return pnet_error_errno(e, PNET_FAILED, o->code, "standard output: cannot write");
         return pnet_error_errno(e, PNET_FAILED, o->code, "%s: cannot write", o->path);
     }
-    if (o->temporary[0]) sync_folder(o);
+    /* The entry of the folder must reach the disk too, otherwise the new name is lost in a power cut. Some network file systems
+       cannot sync folders; that is ignored. */
+    if (replaced) (void)pnet_folder_sync_parent(o->target);
     return PNET_OK;
 }
 
@@ -128,5 +145,5 @@ void pnet_output_drop(struct pnet_output *o)
 {
     if (o->file) fclose(o->file);
     o->file = NULL;
-    if (o->temporary[0]) unlink(o->temporary);
+    remove_temporary(o);
 }

@@ -1,7 +1,7 @@
 #include "runtime/base/swap.h"
 #include "runtime/base/file.h"
+#include "runtime/base/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,48 +13,20 @@
 
 /* All of these return 0 or an errno. */
 
-static int sync_folder(const char *path)
+/* Removes as much as possible. Returns the first error in *context. */
+static int remove_entry(int fd, const char *name, void *context)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return errno;
-    int code = fsync(fd) == 0 ? 0 : errno;
-    close(fd);
-    return code == EINVAL ? 0 : code; /* this file system cannot sync folders */
-}
-
-static int sync_parent(const char *path)
-{
-    char parent[sizeof((struct pnet_swap *)0)->path];
-    snprintf(parent, sizeof parent, "%s", path);
-    char *slash = strrchr(parent, '/');
-    if (!slash) return sync_folder(".");
-    slash[slash == parent] = '\0';
-    return sync_folder(parent);
-}
-
-/* Works without opendir, which allocates, so that files are removed also when memory is out. */
-static int remove_entries(int fd)
-{
-    _Alignas(struct dirent64) char entries[4096];
-    int code = 0;
-    for (;;) {
-        ssize_t size = getdents64(fd, entries, sizeof entries);
-        if (size < 0 && !code) code = errno;
-        if (size <= 0) return code;
-        for (ssize_t at = 0; at < size;) {
-            const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
-            at += entry->d_reclen;
-            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-            if (unlinkat(fd, entry->d_name, 0) != 0 && !code) code = errno;
-        }
-    }
+    int *code = context;
+    if (unlinkat(fd, name, 0) != 0 && !*code) *code = errno;
+    return 0;
 }
 
 static int remove_folder(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? 0 : errno;
-    int code = remove_entries(fd);
+    int code = 0, listed = pnet_folder_each(fd, remove_entry, &code);
+    if (!code) code = listed;
     close(fd);
     if (!code && rmdir(path) != 0) code = errno;
     return code;
@@ -106,7 +78,7 @@ enum pnet_status pnet_swap_begin(const char *path, struct pnet_swap *s, struct p
     if (status != PNET_OK) return status;
     int code = folder_there(s->path);
     if (code == ENOENT && folder_there(s->old) == 0) {
-        code = rename(s->old, s->path) == 0 ? sync_parent(s->path) : errno;
+        code = rename(s->old, s->path) == 0 ? pnet_folder_sync_parent(s->path) : errno;
     } else if (code == 0) {
         code = remove_folder(s->old);
     } else if (code == ENOENT) {
@@ -123,7 +95,7 @@ enum pnet_status pnet_swap_begin(const char *path, struct pnet_swap *s, struct p
 static int swap_in_two_steps(struct pnet_swap *s)
 {
     if (rename(s->path, s->old) != 0) return errno;
-    int code = sync_parent(s->path);
+    int code = pnet_folder_sync_parent(s->path);
     if (!code && rename(s->temporary, s->path) != 0) code = errno;
     /* If this fails too, NAME.old is still found. */
     if (code) (void)rename(s->old, s->path);
@@ -133,7 +105,7 @@ static int swap_in_two_steps(struct pnet_swap *s)
 enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e)
 {
     const char *left_over = NULL;
-    int code = sync_folder(s->temporary);
+    int code = pnet_folder_sync(s->temporary);
     /* This suffices if NAME is missing or empty. */
     if (!code && rename(s->temporary, s->path) != 0) code = errno;
     if (code == ENOTEMPTY || code == EEXIST) {
@@ -149,7 +121,7 @@ enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e)
         pnet_swap_drop(s);
         return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot replace the folder", s->path);
     }
-    code = sync_parent(s->path);
+    code = pnet_folder_sync_parent(s->path);
     if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot sync the folder", s->path);
     /* A folder that cannot be removed now is removed, or reported, by the next pnet_swap_begin. */
     if (left_over) (void)remove_folder(left_over);
@@ -159,6 +131,14 @@ enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e)
 void pnet_swap_drop(struct pnet_swap *s)
 {
     (void)remove_folder(s->temporary);
+}
+
+void pnet_swap_clear(const char *path)
+{
+    struct pnet_swap s;
+    if (set_names(path, &s, NULL)) return;
+    (void)remove_folder(s.temporary);
+    if (folder_there(s.path) == 0) (void)remove_folder(s.old);
 }
 
 enum pnet_status pnet_swap_find(const char *path, char found[PNET_SWAP_PATH], struct pnet_error *e)

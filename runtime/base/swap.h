@@ -34,6 +34,9 @@ enum pnet_status pnet_swap_begin(const char *path, struct pnet_swap *s, struct p
 enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e);
 void pnet_swap_drop(struct pnet_swap *s);
 
+/* Removes NAME.tmp, and NAME.old if NAME exists, as far as possible: what a program left that was killed. */
+void pnet_swap_clear(const char *path);
+
 /* Sets the present place of the folder: NAME or NAME.old. PNET_FAILED: neither exists. */
 enum pnet_status pnet_swap_find(const char *path, char found[PNET_SWAP_PATH], struct pnet_error *e);
 /* *there: NAME or NAME.old exists, as a folder, another kind of file, or a link to nothing. PNET_FAILED: the system cannot

@@ -3,6 +3,7 @@
 #include "runtime/data/dataset_index.h"
 #include "runtime/data/dataset_labels.h"
 #include "runtime/base/glob.h"
+#include "runtime/base/guard.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -549,6 +550,22 @@ enum pnet_status pnet_dataset_parse(
     return status ? status : finish(y, path, d, e);
 }
 
+/* Records all files of the set as inputs, those of splits that are not read too. Files that were read with the index are. */
+static enum pnet_status guard_files(const struct pnet_dataset *d, struct pnet_error *e)
+{
+    enum pnet_status status = PNET_OK;
+    for (int s = 0; s < PNET_SPLITS; s++)
+        for (int64_t i = 0; i < d->counts[s] && !status; i++) {
+            const struct pnet_entry *entry = &d->entries[s][i];
+            bool again = i && strcmp(entry->cloud, d->entries[s][i - 1].cloud) == 0;
+            if (!again) status = pnet_guard_input(entry->cloud, e);
+            if (!status && entry->labels) status = pnet_guard_input(entry->labels, e);
+            if (!status && entry->pair && entry->pair->target)
+                status = pnet_guard_input(entry->pair->target, e);
+        }
+    return status;
+}
+
 enum pnet_status pnet_dataset_read(const char *path, struct pnet_dataset **d, struct pnet_error *e)
 {
     struct pnet_yaml *y;
@@ -558,5 +575,10 @@ enum pnet_status pnet_dataset_read(const char *path, struct pnet_dataset **d, st
     enum pnet_status status = pnet_yaml_read(index, PNET_BAD_DATA, &y, e);
     if (!status) status = finish(y, index, d, e);
     free(index);
+    if (!status) status = guard_files(*d, e);
+    if (status && *d) {
+        pnet_dataset_free(*d);
+        *d = NULL;
+    }
     return status;
 }

@@ -88,10 +88,13 @@ static void parse(const struct pnet_range_cache *c, struct pnet_yaml *y, struct 
 bool pnet_range_cache_read(const struct pnet_range_cache *c, struct pnet_ranges *r)
 {
     struct pnet_yaml *y;
+    struct pnet_bytes b;
     struct pnet_error ignored;
-    if (!c->path[0] || access(c->path, R_OK) != 0 ||
-        pnet_yaml_read(c->path, PNET_BAD_DATA, &y, &ignored))
+    if (!c->path[0] || access(c->path, R_OK) != 0 || pnet_bytes_read_own(c->path, &b, &ignored))
         return false;
+    enum pnet_status st = pnet_yaml_parse(c->path, b.data, b.size, PNET_BAD_DATA, &y, &ignored);
+    pnet_bytes_free(&b);
+    if (st) return false;
     parse(c, y, r);
     bool ok = pnet_yaml_end(y, &ignored) == PNET_OK;
     pnet_yaml_free(y);

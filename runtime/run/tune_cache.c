@@ -83,7 +83,7 @@ void pnet_tune_cache_open(struct pnet_tune_cache *c, const char *folder,
     int n = snprintf(c->path, sizeof c->path, "%s/autotune-%016" PRIx64 ".yaml", folder, h);
     if (n < 0 || n >= (int)sizeof c->path) c->path[0] = '\0';
     if (!c->path[0] || access(c->path, F_OK) != 0) return;
-    enum pnet_status st = pnet_bytes_read(c->path, &b, &e);
+    enum pnet_status st = pnet_bytes_read_own(c->path, &b, &e);
     if (!st) {
         st = pnet_tune_cache_parse(c, c->path, (const char *)b.data, b.size, &e);
         pnet_bytes_free(&b);

@@ -158,7 +158,7 @@ static bool read_line(struct run *r, json_t *line)
 static enum pnet_status read_metrics(const char *path, struct run *r, struct pnet_error *e)
 {
     struct pnet_bytes b;
-    enum pnet_status status = pnet_bytes_read(path, &b, e);
+    enum pnet_status status = pnet_bytes_read_own(path, &b, e);
     if (status != PNET_OK) return status;
     const char *at = (const char *)b.data, *end = at + b.size;
     for (const char *stop; status == PNET_OK && at < end; at = stop + 1) {
@@ -409,7 +409,7 @@ static enum pnet_status put_file(
     snprintf(path, sizeof path, "%s/%s", folder, file);
     if (access(path, F_OK) != 0) return PNET_OK;
     struct pnet_bytes b;
-    enum pnet_status status = pnet_bytes_read(path, &b, e);
+    enum pnet_status status = pnet_bytes_read_own(path, &b, e);
     if (status != PNET_OK) return status;
     char *text = strndup((const char *)b.data, b.size);
     pnet_bytes_free(&b);

@@ -671,8 +671,8 @@ static void close_trainer(struct trainer *t)
 static enum pnet_status begin_folder(struct trainer *t, struct pnet_error *e)
 {
     const char *folder = t->folder.path;
-    enum pnet_status st =
-        pnet_train_log_open(&t->log, folder, t->step, t->validated, &t->seconds, e);
+    enum pnet_status st = pnet_run_folder_begin(&t->folder, t->o->resume, t->o->model_text, e);
+    if (!st) st = pnet_train_log_open(&t->log, folder, t->step, t->validated, &t->seconds, e);
     if (!st) st = pnet_run_folder_write(&t->folder, "model.pnet", t->o->model_text, e);
     if (!st) st = pnet_run_folder_write(&t->folder, "config.yaml", t->o->config_text, e);
     return st ? st : pnet_train_kernels_write(&t->kernels, folder, e);

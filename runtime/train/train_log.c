@@ -42,7 +42,7 @@ enum pnet_status pnet_train_log_open(struct pnet_train_log *l, const char *folde
     *seconds = 0;
     snprintf(l->path, sizeof l->path, "%s/metrics.jsonl", folder);
     bool any = step > 0 && (lstat(l->path, &there) == 0 || errno != ENOENT);
-    enum pnet_status st = any ? pnet_bytes_read(l->path, &old, e) : PNET_OK;
+    enum pnet_status st = any ? pnet_bytes_read_own(l->path, &old, e) : PNET_OK;
     if (st) return st;
     st = pnet_output_open(l->path, &out, e);
     if (!st) {

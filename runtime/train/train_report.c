@@ -106,7 +106,7 @@ enum pnet_status pnet_train_compare(const struct pnet_train_options *o, struct p
     snprintf(path, sizeof path, "%.4095s/config.yaml", o->folder);
     if (access(path, F_OK) != 0)
         return PNET_OK; /* earlier runs of `pnetc compare` had no config.yaml */
-    enum pnet_status st = pnet_bytes_read(path, &b, e);
+    enum pnet_status st = pnet_bytes_read_own(path, &b, e);
     if (st) return st;
     char *text = strndup((const char *)b.data, b.size);
     pnet_bytes_free(&b);

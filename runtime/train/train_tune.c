@@ -63,7 +63,7 @@ static enum pnet_status take_file(
     struct pnet_bytes b;
     snprintf(path, sizeof path, "%s/%s", o->folder, FILE_NAME);
     if (access(path, F_OK) != 0) return PNET_OK;
-    enum pnet_status st = pnet_bytes_read(path, &b, e);
+    enum pnet_status st = pnet_bytes_read_own(path, &b, e);
     if (st) return st;
     st = take_saved(o, path, (const char *)b.data, b.size, k, e);
     pnet_bytes_free(&b);

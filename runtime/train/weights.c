@@ -1,4 +1,6 @@
 #include "runtime/train/weights.h"
+#include "runtime/base/guard.h"
+#include "runtime/train/run_folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +32,26 @@ static void checkpoint_folder(const char *path, char folder[4096])
         snprintf(folder, 4096, "%s/last", path);
 }
 
+enum pnet_status pnet_weights_guard(const char *path, struct pnet_error *e)
+{
+    char folder[4096];
+    if (!is_folder(path)) return pnet_guard_input(path, e);
+    if (has_file(path, "state.json")) return pnet_guard_input_folder(path, e);
+    enum pnet_status st = pnet_run_folder_guard(path, e);
+    static const char *const checkpoints[] = {"best", "last"};
+    for (int i = 0; i < 2 && !st; i++) {
+        snprintf(folder, sizeof folder, "%s/%s", path, checkpoints[i]);
+        st = pnet_guard_input_folder(folder, e);
+    }
+    return st;
+}
+
 enum pnet_status pnet_weights_open(const char *path, struct pnet_weights *w, struct pnet_error *e)
 {
     char folder[4096];
     *w = (struct pnet_weights){.path = path};
-    enum pnet_status st;
+    enum pnet_status st = pnet_weights_guard(path, e);
+    if (st) return st;
     if (is_folder(path)) {
         checkpoint_folder(path, folder);
         if ((st = pnet_checkpoint_read(folder, &w->checkpoint, e))) return st;

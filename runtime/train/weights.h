@@ -18,6 +18,9 @@ struct pnet_weights {
    failure there is nothing to close. */
 enum pnet_status pnet_weights_open(const char *path, struct pnet_weights *w, struct pnet_error *e);
 void pnet_weights_close(struct pnet_weights *w);
+/* Records all files of such weights as inputs of the program (runtime/base/guard.h), those of a run's other checkpoint too.
+   pnet_weights_open does it. */
+enum pnet_status pnet_weights_guard(const char *path, struct pnet_error *e);
 
 /* Copies the weights into the runner. Tensors are found by name. PNET_BAD_MODEL: the message names the first one that is missing
    or has another shape. PNET_BAD_DATA: one holds numbers that are not finite. */
