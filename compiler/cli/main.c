@@ -102,6 +102,7 @@ static int run(int argc, char **argv)
         names[i] = commands[i].name;
         if (strcmp(argv[1], names[i]) != 0) continue;
         int code = commands[i].run(argc - 2, argv + 2);
+        if (code && pnet_guard_has_refused()) return PNET_USAGE;
         return code == PNET_INTERRUPTED ? pnet_cli_interrupt_code() : code;
     }
     const char *near = pnet_nearest(argv[1], names, COMMANDS);

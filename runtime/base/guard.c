@@ -33,6 +33,7 @@ static struct {
     pthread_mutex_t lock; /* of what follows */
     struct mark *marks;   /* [size], those with role 0 are free; size is a power of two, or 0 */
     size_t size, used;
+    bool refused;
 } guard = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void pnet_guard_begin(void)
@@ -186,6 +187,7 @@ static enum pnet_status put_input(const struct stat *s, const char *path, struct
     struct clash c;
     pthread_mutex_lock(&guard.lock);
     bool memory = find_clash(&k, OUTPUT, &c) && (c.role || put(&k, INPUT, path));
+    guard.refused |= c.role;
     pthread_mutex_unlock(&guard.lock);
     enum pnet_status st = !memory  ? pnet_error_memory(e)
                           : c.role ? refuse(c.path, &c, path, e)
@@ -247,6 +249,7 @@ static enum pnet_status put_output(
     if (!guard.on || !key_of_output(path, target, &k)) return PNET_OK;
     pthread_mutex_lock(&guard.lock);
     bool memory = find_clash(&k, clashing, &c) && (c.role || !announce || put(&k, OUTPUT, path));
+    guard.refused |= c.role;
     pthread_mutex_unlock(&guard.lock);
     enum pnet_status st = !memory  ? pnet_error_memory(e)
                           : c.role ? refuse(path, &c, NULL, e)
@@ -263,6 +266,14 @@ enum pnet_status pnet_guard_output(const char *path, struct pnet_error *e)
 enum pnet_status pnet_guard_check(const char *path, struct pnet_error *e)
 {
     return put_output(path, INPUT, false, e);
+}
+
+bool pnet_guard_has_refused(void)
+{
+    pthread_mutex_lock(&guard.lock);
+    bool refused = guard.refused;
+    pthread_mutex_unlock(&guard.lock);
+    return refused;
 }
 
 void pnet_guard_release(const char *path)

@@ -1,6 +1,7 @@
 #include "runtime/base/swap.h"
 #include "runtime/base/file.h"
 #include "runtime/base/folder.h"
+#include "runtime/base/part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,36 @@ static int remove_folder(const char *path)
     close(fd);
     if (!code && rmdir(path) != 0) code = errno;
     return code;
+}
+
+/* `context`: descriptor of the old folder. */
+static int keep_file(int fd, const char *name, void *context)
+{
+    struct stat old;
+    int file;
+    if (fstatat(*(const int *)context, name, &old, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(old.st_mode) || (file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+        return 0;
+    pnet_keep_permissions(file, &old);
+    close(file);
+    return 0;
+}
+
+/* Gives the new folder the permissions of the old one, if there is one; with `files` the files in it too. */
+static void keep_permissions(const struct pnet_swap *s, bool files)
+{
+    struct stat of;
+    int old = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        new = open(s->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (old >= 0 && new >= 0 && fstat(old, &of) == 0) {
+        of.st_mode |= 0700; /* to write into it */
+        if (files)
+            (void)pnet_folder_each(new, keep_file, &old);
+        else
+            pnet_keep_permissions(new, &of);
+    }
+    if (old >= 0) close(old);
+    if (new >= 0) close(new);
 }
 
 /* Returns 0: it is a folder; ENOENT: it does not exist; ENOTDIR: it is something else. */
@@ -88,7 +119,9 @@ enum pnet_status pnet_swap_begin(const char *path, struct pnet_swap *s, struct p
     code = remove_folder(s->temporary);
     if (code)
         return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot clear the folder", s->temporary);
-    return pnet_make_folder(s->temporary, e);
+    status = pnet_make_folder(s->temporary, e);
+    if (!status) keep_permissions(s, false);
+    return status;
 }
 
 /* For file systems that cannot exchange two names at once. */
@@ -105,6 +138,7 @@ static int swap_in_two_steps(struct pnet_swap *s)
 enum pnet_status pnet_swap_commit(struct pnet_swap *s, struct pnet_error *e)
 {
     const char *left_over = NULL;
+    keep_permissions(s, true);
     int code = pnet_folder_sync(s->temporary);
     /* This suffices if NAME is missing or empty. */
     if (!code && rename(s->temporary, s->path) != 0) code = errno;

@@ -7,6 +7,9 @@
    readers take NAME, or else NAME.old. NAME.tmp is never read. One process writes a folder
    at a time.
 
+   The new folder, and files in it that the old one has too, get the owner, group and permissions of the old ones, as far as the
+   user may give them.
+
    If NAME is a link, the folder it leads to is replaced. If NAME.tmp would be too long for a
    file name, both other names begin with the first bytes of NAME and a hash of NAME instead. */
 #ifndef PNET_RUNTIME_SWAP_H
