@@ -1,6 +1,7 @@
 #include "runtime/synth/synth.h"
 #include "runtime/data/dataset.h"
 #include "runtime/base/file.h"
+#include "runtime/base/folder.h"
 #include "runtime/base/number.h"
 #include "runtime/synth/synth_cloud.h"
 #include "runtime/synth/synth_models.h"
@@ -9,6 +10,7 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Clouds larger than this are made one after another, with all threads on each, to bound the memory. */
@@ -137,14 +139,20 @@ static enum split split_of(int64_t index, int64_t count)
     return place == 8 ? SPLIT_VAL : place == 9 ? SPLIT_TEST : SPLIT_TRAIN;
 }
 
+/* Returns how many of the splits have clouds. */
+static int splits_of(const struct pnet_synth *s)
+{
+    return s->count < 3 ? 1 : SPLITS;
+}
+
 /* A data set that is being made. Members from `done` on are accessed only in omp critical (synth). */
 struct work {
     const struct pnet_synth *s;
     enum pnet_task task;
     uint8_t *labels;         /* [count] classification, completion: the class of each cloud */
     struct pnet_pose *poses; /* [count] registration */
-    uint8_t *begun;          /* [count] a cloud's files may exist in the folder */
-    int inner;               /* threads within a cloud */
+    struct pnet_synth_place place;
+    int inner; /* threads within a cloud */
     int64_t done;
     enum pnet_status status;
     struct pnet_error error;
@@ -178,12 +186,13 @@ static void name_cloud(const struct pnet_synth *s, int64_t index, int side, char
         (long long)index, pair ? "_" : "", pair ? pnet_task_sides(task)[side] : "");
 }
 
-static enum pnet_status write_as(const struct pnet_synth *s, int64_t index, int side,
-    const struct pnet_cloud *c, struct pnet_error *e)
+static enum pnet_status write_as(
+    const struct work *w, int64_t index, int side, const struct pnet_cloud *c, struct pnet_error *e)
 {
-    char name[64], path[PATH_MOST];
-    name_cloud(s, index, side, name);
-    enum pnet_status status = path_of(s, name, path, e);
+    char name[64], made[80], path[PATH_MOST];
+    name_cloud(w->s, index, side, name);
+    snprintf(made, sizeof made, "%s%s", w->place.made_in, name);
+    enum pnet_status status = path_of(w->s, made, path, e);
     return status ? status : pnet_cloud_write(path, c, e);
 }
 
@@ -199,8 +208,8 @@ static enum pnet_status write_pair(
     if (status) return status;
     if (w->poses) w->poses[index] = p.pose;
     if (w->labels) w->labels[index] = (uint8_t)label;
-    status = write_as(w->s, index, 0, &p.source, e);
-    if (!status) status = write_as(w->s, index, 1, &p.target, e);
+    status = write_as(w, index, 0, &p.source, e);
+    if (!status) status = write_as(w, index, 1, &p.target, e);
     pnet_synth_pair_free(&p);
     return status;
 }
@@ -216,7 +225,7 @@ static enum pnet_status write_cloud(struct work *w, int64_t index, struct pnet_e
         pnet_synth_make(w->s->kind, w->s->seed, (uint32_t)index, &options, &c, &label, e);
     if (status) return status;
     if (w->labels) w->labels[index] = (uint8_t)label;
-    status = write_as(w->s, index, 0, &c, e);
+    status = write_as(w, index, 0, &c, e);
     pnet_cloud_free(&c);
     return status;
 }
@@ -228,7 +237,6 @@ static void make_one(struct work *w, int64_t index)
 #pragma omp critical(synth)
     status = w->status;
     if (status) return;
-    w->begun[index] = 1;
     status = write_cloud(w, index, &error);
 #pragma omp critical(synth)
     {
@@ -266,20 +274,6 @@ static enum pnet_status must_be_free(const char *path, struct pnet_error *e)
         e, PNET_USAGE, "%s exists already: --force replaces it, or choose another folder", path);
 }
 
-static enum pnet_status remove_cloud(const char *path, struct pnet_error *e)
-{
-    (void)e;
-    unlink(path);
-    return PNET_OK;
-}
-
-/* Removes the clouds of an unfinished set, because no index would name them. */
-static void remove_unfinished(const struct work *w)
-{
-    for (int64_t i = 0; i < w->s->count; i++)
-        if (w->begun[i]) visit_clouds(w->s, i, remove_cloud, NULL);
-}
-
 static enum pnet_status make_clouds(struct work *w, struct pnet_error *e)
 {
     int threads = threads_of(&w->s->options);
@@ -303,13 +297,14 @@ static void print_classes(FILE *f, const struct kind *kind, bool labelled_clouds
     if (!labelled_clouds) fprintf(f, "label_field: label\n");
 }
 
-static void print_entry(FILE *f, const struct work *w, int64_t i)
+/* `folder`: what precedes the names of clouds, or "". */
+static void print_entry(FILE *f, const struct work *w, const char *folder, int64_t i)
 {
     char name[64];
     for (int side = 0; side < clouds_of(w->s); side++) {
         const char *key = pnet_task_pairs(w->task) ? pnet_task_sides(w->task)[side] : "cloud";
         name_cloud(w->s, i, side, name);
-        fprintf(f, "%s%s: %s", side ? ", " : "  - {", key, name);
+        fprintf(f, "%s%s: %s%s", side ? ", " : "  - {", key, folder, name);
     }
     if (w->labels) fprintf(f, ", label: %s", kinds[w->s->kind].classes[w->labels[i]]);
     if (w->task == PNET_COMPLETION) fprintf(f, ", points: 2048"); /* as PCN reads them */
@@ -319,7 +314,7 @@ static void print_entry(FILE *f, const struct work *w, int64_t i)
     fprintf(f, w->poses ? "]}\n" : "}\n");
 }
 
-static void print_index(FILE *f, const struct work *w)
+static void print_index(FILE *f, const struct work *w, const char *folder)
 {
     fprintf(f, "pnet_dataset: 1\ntask: %s\n", pnet_task_name(w->task));
     if (!w->poses) print_classes(f, &kinds[w->s->kind], w->labels != NULL);
@@ -329,57 +324,131 @@ static void print_index(FILE *f, const struct work *w)
             if ((int)split_of(i, w->s->count) != split) continue;
             if (!any) fprintf(f, "%s:\n", split_names[split]);
             any = true;
-            print_entry(f, w, i);
+            print_entry(f, w, folder, i);
         }
         if (!any) fprintf(f, "%s: []\n", split_names[split]);
     }
 }
 
-/* Makes the folders, and checks that there is no older data set and no other cloud in the way. */
-static enum pnet_status prepare(const struct pnet_synth *s, struct pnet_error *e)
+static enum pnet_status place_clouds(const struct work *w, struct pnet_error *e)
 {
-    enum pnet_status status = pnet_synth_make_room(s->folder, s->replace, e);
-    for (int64_t i = 0; i < s->count && !status && !s->replace; i++)
-        status = visit_clouds(s, i, must_be_free, e);
-    if (!status) status = pnet_make_folder(s->folder, e);
-    for (int i = 0; i < SPLITS && !status; i++) {
+    enum pnet_status status = PNET_OK;
+    for (int64_t i = 0; i < w->s->count && !status; i++)
+        for (int side = 0; side < clouds_of(w->s) && !status; side++) {
+            char name[64];
+            name_cloud(w->s, i, side, name);
+            status = pnet_synth_place_cloud(&w->place, name, e);
+        }
+    for (int i = 0; i < splits_of(w->s) && !status; i++) {
         char path[PATH_MOST];
-        if (i && s->count < 3) break;
+        status = path_of(w->s, split_names[i], path, e);
+        if (!status) (void)pnet_folder_sync(path);
+    }
+    return status;
+}
+
+static enum pnet_status make_folders(const struct pnet_synth *s, struct pnet_error *e)
+{
+    enum pnet_status status = PNET_OK;
+    for (int i = 0; i < splits_of(s) && !status; i++) {
+        char path[PATH_MOST];
         status = path_of(s, split_names[i], path, e);
         if (!status) status = pnet_make_folder(path, e);
     }
     return status;
 }
 
+static bool is_new(const void *context, const char *name)
+{
+    const struct work *w = context;
+    const char *slash = strchr(name, '/');
+    long long index = slash ? strtoll(slash + 1, NULL, 10) : -1;
+    char own[64];
+    for (int side = 0; index >= 0 && index < w->s->count && side < clouds_of(w->s); side++) {
+        name_cloud(w->s, index, side, own);
+        if (strcmp(own, name) == 0) return true;
+    }
+    return false;
+}
+
+/* Puts the clouds in place. index[0] lists them where they were made, index[1] under their names. All that is likely to fail is
+   done before the first index replaces that of the older set; where the rest fails, the set stays as the first index lists it. */
+static enum pnet_status place(struct work *w, struct pnet_output index[2], struct pnet_error *e)
+{
+    print_index(index[0].file, w, w->place.made_in);
+    print_index(index[1].file, w, "");
+    enum pnet_status status = pnet_output_commit(&index[0], e);
+    if (status) {
+        pnet_output_drop(&index[1]);
+        pnet_synth_place_drop(&w->place);
+        return status;
+    }
+    status = place_clouds(w, e);
+    if (!status) pnet_synth_place_clear(&w->place, is_new, w);
+    if (!status)
+        status = pnet_output_commit(&index[1], e);
+    else
+        pnet_output_drop(&index[1]);
+    if (status)
+        pnet_synth_place_leave(&w->place);
+    else
+        pnet_synth_place_end(&w->place);
+    return status;
+}
+
+static enum pnet_status finish(struct work *w, struct pnet_error *e)
+{
+    struct pnet_output *index = calloc(2, sizeof *index);
+    char path[PATH_MOST];
+    enum pnet_status status = index ? make_folders(w->s, e) : pnet_error_memory(e);
+    if (!status) status = path_of(w->s, "dataset.yaml", path, e);
+    if (!status) status = pnet_output_open(path, &index[0], e);
+    if (!status && (status = pnet_output_open(path, &index[1], e))) pnet_output_drop(&index[0]);
+    if (status)
+        pnet_synth_place_drop(&w->place);
+    else
+        status = place(w, index, e);
+    free(index);
+    return status;
+}
+
+/* Checks that there is no older data set and no other cloud in the way. */
+static enum pnet_status prepare(struct work *w, struct pnet_error *e)
+{
+    const struct pnet_synth *s = w->s;
+    char path[PATH_MOST];
+    enum pnet_status status = path_of(s, "dataset.yaml", path, e);
+    bool alone = !status && !s->replace && access(path, F_OK) != 0;
+    for (int64_t i = 0; i < s->count && !status && alone; i++)
+        status = visit_clouds(s, i, must_be_free, e);
+    return status ? status
+                  : pnet_synth_place_begin(
+                        s->folder, s->replace, split_names, splits_of(s), &w->place, e);
+}
+
 enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_error *e)
 {
     struct pnet_synth_options options = s->options;
-    struct pnet_output index;
-    char path[PATH_MOST];
     enum pnet_status status = check_options(s->kind, &options, e);
     if (!status && (s->count < 1 || s->count > UINT32_MAX))
         status = pnet_error_set(e, PNET_USAGE, "clouds: %lld, expected 1 to %lld",
             (long long)s->count, (long long)UINT32_MAX);
-    if (!status) status = path_of(s, "dataset.yaml", path, e);
     if (status) return status;
 
     enum pnet_task task = kinds[s->kind].task;
     bool labels = task == PNET_CLASSIFICATION || task == PNET_COMPLETION;
     bool poses = task == PNET_REGISTRATION;
-    struct work w = {.s = s, .task = task, .begun = calloc((size_t)s->count, 1)};
+    struct work w = {.s = s, .task = task};
     if (labels) w.labels = calloc((size_t)s->count, 1);
     if (poses) w.poses = calloc((size_t)s->count, sizeof *w.poses);
-    if (!w.begun || (labels && !w.labels) || (poses && !w.poses)) status = pnet_error_memory(e);
-    if (!status && !(status = prepare(s, e))) {
+    if ((labels && !w.labels) || (poses && !w.poses)) status = pnet_error_memory(e);
+    if (!status && !(status = prepare(&w, e))) {
         status = make_clouds(&w, e);
-        if (!status) status = pnet_output_open(path, &index, e);
-        if (!status) {
-            print_index(index.file, &w);
-            status = pnet_output_commit(&index, e);
-        }
-        if (status) remove_unfinished(&w);
+        if (status)
+            pnet_synth_place_drop(&w.place);
+        else
+            status = finish(&w, e);
     }
-    free(w.begun);
     free(w.labels);
     free(w.poses);
     return status;

@@ -94,9 +94,9 @@ enum pnet_status pnet_synth_make_partial(uint64_t seed, uint32_t index,
 /* Writes `count` clouds to FOLDER/train, val and test, as PLY, then the index FOLDER/dataset.yaml:
    of ten clouds eight, one and one (of 3 to 9 clouds the last two are val and test; fewer are all
    train). Pairs are NUMBER_source.ply and NUMBER_target.ply, or NUMBER_partial.ply and NUMBER_full.ply. A folder with an
-   index is complete; where one is already there: PNET_USAGE, or with `replace` its clouds and then
-   it are removed first. Where a cloud without an index is in the way: PNET_USAGE, or with `replace` it is written over. A
-   set that fails or is interrupted leaves no cloud of its own. */
+   index is complete; where one is already there: PNET_USAGE, or with `replace` the new set takes the place of the older one
+   (synth_replace.h). Where a cloud without an index is in the way: PNET_USAGE, or with `replace` it is written over. A set that
+   fails or is interrupted leaves no cloud of its own, and the older set as it was. */
 enum pnet_status pnet_synth_generate(const struct pnet_synth *s, struct pnet_error *e);
 
 #endif

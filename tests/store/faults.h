@@ -72,6 +72,12 @@ int mkdir(const char *path, mode_t mode)
     return fault_after(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
 }
 
+int link(const char *from, const char *to)
+{
+    if (fault_before()) return -1;
+    return fault_after(syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
+
 int unlinkat(int dir, const char *path, int flags)
 {
     if (fault_before()) return -1;

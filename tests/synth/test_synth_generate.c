@@ -3,6 +3,7 @@
 #include "runtime/base/file.h"
 #include "tests/check.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -147,7 +148,17 @@ static bool watching(void *context, int64_t done, int64_t count)
     return done < w->stop_at;
 }
 
-/* Stopped in the middle: no index, and the older set there is gone as well as what was made. */
+/* Returns the number of entries of a folder. */
+static int entries_of(const char *folder)
+{
+    DIR *d = opendir(folder);
+    int n = 0;
+    while (d && readdir(d)) n++;
+    if (d) closedir(d);
+    return n - 2;
+}
+
+/* Stopped in the middle: nothing of the new set is there, and the older one is as it was. */
 static void test_interrupted(void)
 {
     char folder[2100];
@@ -162,17 +173,29 @@ static void test_interrupted(void)
     CHECK(!pnet_synth_generate(&s, &e));
     CHECK(all.calls == 6);
     CHECK(exists(folder, "dataset.yaml"));
+    static const char *const names[] = {"dataset.yaml", "train/000000.ply", "train/000001.ply",
+        "train/000002.ply", "train/000003.ply", "val/000004.ply", "test/000005.ply"};
+    char *before[7];
+    for (int i = 0; i < 7; i++) before[i] = text_of(folder, names[i]);
     s.context = &some;
     s.replace = true;
+    s.seed = 9;
     CHECK(pnet_synth_generate(&s, &e) == PNET_INTERRUPTED);
     CHECK(some.calls == 3);
-    CHECK(!exists(folder, "dataset.yaml"));
     CHECK(strstr(e.message, "3 of 6"));
-    for (int i = 0; i < 6; i++) {
-        static const char *const names[] = {"train/000000.ply", "train/000001.ply",
-            "train/000002.ply", "train/000003.ply", "val/000004.ply", "test/000005.ply"};
-        CHECKF(!exists(folder, names[i]), "%s", names[i]);
+    for (int i = 0; i < 7; i++) {
+        char *after = text_of(folder, names[i]);
+        CHECKF(before[i] && after && strcmp(before[i], after) == 0, "%s", names[i]);
+        free(before[i]);
+        free(after);
     }
+    CHECK(entries_of(folder) == 4);
+    /* a new one */
+    snprintf(folder, sizeof folder, "%s/stopped new", root);
+    s.context = &(struct watch){.stop_at = 3};
+    s.replace = false;
+    CHECK(pnet_synth_generate(&s, &e) == PNET_INTERRUPTED);
+    CHECK(entries_of(folder) == 0);
 }
 
 static void write_text(const char *folder, const char *name, const char *text)
