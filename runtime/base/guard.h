@@ -28,8 +28,8 @@ enum pnet_status pnet_guard_output(const char *path, struct pnet_error *e);
 
 /* PNET_USAGE: `path` is an input. */
 enum pnet_status pnet_guard_check(const char *path, struct pnet_error *e);
-/* Tells whether one of these functions has returned PNET_USAGE. Readers of whole data sets give an error of a file as theirs, with
-   another status; the program ends with PNET_USAGE all the same. */
+/* Tells whether one of these functions has returned PNET_USAGE. Readers of data sets report an error of a file with a status of
+   their own; the program ends with PNET_USAGE all the same. */
 bool pnet_guard_has_refused(void);
 /* The file is no input any more: the program may replace what it has read there. */
 void pnet_guard_release(const char *path);

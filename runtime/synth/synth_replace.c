@@ -125,7 +125,7 @@ static enum pnet_status add_replaced(
     return st ? st : append(old, &text, e);
 }
 
-/* Removes the sets that killed programs left and the index does not list. *free_set is one that may be made. */
+/* Removes the sets that killed programs left and the index does not list. *free_set is the first that may be made. */
 static enum pnet_status clear_sets(
     const char *folder, struct pnet_bytes *index, const char **free_set, struct pnet_error *e)
 {
@@ -142,7 +142,7 @@ static enum pnet_status clear_sets(
             st = add_replaced(folder, sets[i], index, e);
         } else {
             remove_set(folder, sets[i]);
-            *free_set = sets[i];
+            if (!*free_set) *free_set = sets[i];
         }
         if (fd >= 0) close(fd);
     }

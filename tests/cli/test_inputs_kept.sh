@@ -83,7 +83,8 @@ refused() {
     unchanged "pnetc $* ($output, $input)"
 }
 
-# keeps INPUT.. -- COMMAND.. OPTION: the command with OPTION OUTPUT at its end, where OUTPUT is each of the inputs, named in each way.
+# keeps INPUT.. -- COMMAND.. OPTION: the command with OPTION OUTPUT at its end, where OUTPUT is each of the inputs, named in
+# each way.
 keeps() {
     local inputs=() input name way
     while [ "$1" != -- ]; do
@@ -97,7 +98,8 @@ keeps() {
         ln -s "$kept/$input" "$work/links/symbolic-$name"
         ln "$kept/$input" "$work/links/hard-$name"
         ln -s "$kept/${input%"$name"}" "$work/links/folder"
-        for way in "$input" "./$input" "$kept/$input" "$work/links/symbolic-$name" "$work/links/hard-$name" "$work/links/folder/$name"; do
+        for way in "$input" "./$input" "$kept/$input" "$work/links/symbolic-$name" "$work/links/hard-$name" \
+            "$work/links/folder/$name"; do
             refused "$way" "$name" "$@" "$way"
         done
         check "no part file beside the links" test "$(find "$work/links" -name '.pnet-*')" = ''
@@ -201,7 +203,8 @@ rm results/* && ln -s 000001.ply results/000000.ply
 rm -r "$work/pristine/results" && cp -a results "$work/pristine"
 state . >"$work/state"
 refused results/000000.ply results/000001.ply infer model.pnet --weights run --input clouds -o results -q
-refused both.svg ./both.svg register rooms/train/000000.ply rooms/train/000001.ply --from pose.txt -q -o both.svg --picture ./both.svg
+refused both.svg ./both.svg \
+    register rooms/train/000000.ply rooms/train/000001.ply --from pose.txt -q -o both.svg --picture ./both.svg
 
 # Standard input and output that are files. What the shell empties before the program begins is lost.
 "$pnetc" graph - -o drawn.svg <drawn.svg >"$out" 2>"$err"
@@ -245,7 +248,7 @@ train="train model.pnet --config config.yaml --data $kept/texts.yaml -q -j 1"
     run 2 compare model.pnet --config config.yaml --data texts.yaml -o "$work/mine/compared" -q
     says notes.txt
     check "no variant is trained before" test ! -e "$work/mine/compared/native"
-    # new, empty, of a training that was killed before its first checkpoint, and with the file that the shell made for the messages
+    # new; of a training that was killed before its first checkpoint; with the file that the shell made for the messages
     mine run
     run 0 $train -o "$work/mine/run"
     rm -r "$work/mine/run/last" "$work/mine/run/best"
@@ -264,7 +267,8 @@ train="train model.pnet --config config.yaml --data $kept/texts.yaml -q -j 1"
     sed 's/^save_every.*/save_every: {steps: 7}/' "$work/mine/whole/config.yaml" >"$work/changed"
     differ "another config" "$work/changed" "$work/mine/whole/config.yaml"
     cat "$work/changed" >"$work/mine/whole/config.yaml"
-    run 0 train "$work/mine/whole/model.pnet" --config "$work/mine/whole/config.yaml" -o "$work/mine/whole" -q -j 1 --resume --steps 2
+    run 0 train "$work/mine/whole/model.pnet" --config "$work/mine/whole/config.yaml" -o "$work/mine/whole" -q -j 1 --resume \
+        --steps 2
     same "$work/mine/whole/model.pnet" "$work/whole.pnet"
     check "the effective config" grep -q '^steps: 2' "$work/mine/whole/config.yaml"
     check "a file of the user stays" test "$(cat "$work/mine/whole/notes.txt")" = mine

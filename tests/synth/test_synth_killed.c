@@ -1,5 +1,5 @@
-/* A data set that replaces another one, and is killed before any of its system calls that change a folder: the index lists the one
-   or the other, whole, and the next set leaves nothing of either. */
+/* A data set that replaces another one, and is killed before any of its system calls that change a folder: the index lists
+   the one or the other, whole, and the next set leaves nothing of either. */
 #include "runtime/base/file.h"
 #include "runtime/data/dataset.h"
 #include "runtime/synth/synth.h"
