@@ -151,7 +151,8 @@ static bool put(const struct key *k, unsigned role, const char *path)
 {
     if (!grow()) return false;
     struct mark *m = find(k, role);
-    if (m->role && is_current(m)) return true;
+    /* a path that was read again has just been looked up */
+    if (m->role && (strcmp(m->path, path) == 0 || is_current(m))) return true;
     size_t length = strlen(path), leaf = strlen(k->leaf);
     char *text = malloc(length + leaf + 2);
     if (!text) return false;
