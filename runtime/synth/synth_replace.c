@@ -271,7 +271,7 @@ void pnet_synth_place_leave(struct pnet_synth_place *p)
 
 void pnet_synth_place_drop(struct pnet_synth_place *p)
 {
-    if (p->lock >= 0) {
+    if (p->lock >= 0 && p->made_in) {
         remove_set(p->folder, p->made_in);
         close(p->lock);
         p->lock = -1;

@@ -36,10 +36,10 @@ close() {
 for format in npy ply pcd xyz txt pts csv; do
     for source in local.xyz single.ply; do
         run 0 register "$work/$source" "$work/target.xyz" --from "$work/turn.txt" -o "$work/moved.$format"
-        as_text "$work/moved.$format" "$work/moved.xyz"
+        as_text "$work/moved.$format" "$work/as_text.xyz"
         limit=1e-8
         [ $source = single.ply ] && limit=1e-5
-        close "$work/moved.xyz" "$work/expected" $limit
+        close "$work/as_text.xyz" "$work/expected" $limit
     done
 done
 run 2 register "$work/local.xyz" "$work/target.xyz" --from "$work/turn.txt" -o "$work/moved.bin"
