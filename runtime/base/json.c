@@ -1,4 +1,5 @@
 #include "runtime/base/json.h"
+#include "runtime/base/blocks.h"
 #include "runtime/base/number.h"
 #include "runtime/base/printable.h"
 
@@ -157,11 +158,9 @@ enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error
 /* jansson cannot handle an allocation that fails while it reads: it cuts names and numbers short, reports a syntax error, or
    crashes. So no allocation fails for jansson: a jump leaves the reader, and the blocks that it held are freed here. The
    functions hold for the whole process, and the program around this library may use jansson too. So blocks come from the
-   functions that were set before, malloc and free by default, and a table beside them says which ones a reading holds. */
+   functions that were set before, malloc and free by default, and a set says which ones a reading holds. */
 struct reading {
-    void **held; /* [size] by address, open addressing; NULL: empty, `freed`: was taken out */
-    size_t used; /* places that are not empty */
-    size_t size; /* power of two, or 0 */
+    struct pnet_blocks held;
     jmp_buf refused;
 };
 static _Thread_local struct reading *reading; /* the reading of this thread; NULL: none */
@@ -170,60 +169,20 @@ static _Thread_local struct reading *reading; /* the reading of this thread; NUL
 static json_malloc_t take;
 static json_free_t give;
 
-/* Marks a place of the table whose block is gone: a search goes on behind it. */
-static char freed_block;
-static void *const freed = &freed_block;
-
-static size_t place_of(const void *block, size_t size)
-{
-    uint64_t h = (uint64_t)(uintptr_t)block * UINT64_C(0x9e3779b97f4a7c15);
-    return (size_t)(h >> 32) & (size - 1);
-}
-
-static void note(void **held, size_t size, void *block)
-{
-    size_t at = place_of(block, size);
-    while (held[at]) at = (at + 1) & (size - 1);
-    held[at] = block;
-}
-
-/* Makes the table at least half empty. Returns false if memory is out. */
-static bool make_room(struct reading *r)
-{
-    size_t kept = 0, size = 64;
-    for (size_t i = 0; i < r->size; i++) kept += r->held[i] && r->held[i] != freed;
-    while (size / 4 < kept + 1) size *= 2;
-    void **held = calloc(size, sizeof *held);
-    if (!held) return false;
-    for (size_t i = 0; i < r->size; i++)
-        if (r->held[i] && r->held[i] != freed) note(held, size, r->held[i]);
-    free(r->held);
-    r->held = held;
-    r->size = size;
-    r->used = kept;
-    return true;
-}
-
 static void *block_new(size_t size)
 {
     struct reading *r = reading;
     if (!r) return take(size);
-    if (r->used >= r->size / 2 && !make_room(r)) longjmp(r->refused, 1);
+    if (!pnet_blocks_reserve(&r->held)) longjmp(r->refused, 1);
     void *block = take(size);
     if (!block) longjmp(r->refused, 1);
-    note(r->held, r->size, block);
-    r->used++;
+    pnet_blocks_add(&r->held, block);
     return block;
 }
 
 static void block_free(void *block)
 {
-    struct reading *r = reading;
-    if (r && r->size && block) {
-        size_t at = place_of(block, r->size);
-        while (r->held[at] && r->held[at] != block) at = (at + 1) & (r->size - 1);
-        if (r->held[at]) r->held[at] = freed;
-    }
+    if (reading) pnet_blocks_remove(&reading->held, block);
     give(block);
 }
 
@@ -234,38 +193,86 @@ static void take_blocks_of_jansson(void)
 }
 
 /* Returns false if memory is out; then nothing is held. */
-static bool load(const void *text, size_t size, json_t **root, json_error_t *error)
+static bool load(const void *text, size_t size, struct pnet_json_reading *how, json_t **root,
+    json_error_t *error)
 {
     struct reading r;
     volatile bool whole = false;
-    r.held = NULL;
-    r.used = r.size = 0;
+    r.held = (struct pnet_blocks){.held = NULL};
     reading = &r;
     if (setjmp(r.refused) == 0) {
-        *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, error);
+        *root = json_loadb(
+            text, size, JSON_REJECT_DUPLICATES | (how->zeros ? JSON_ALLOW_NUL : 0), error);
         whole = true;
     }
     reading = NULL;
-    for (size_t i = 0; i < r.size && !whole; i++)
-        if (r.held[i] && r.held[i] != freed) give(r.held[i]);
-    free(r.held);
+    for (size_t i = 0; i < r.held.size && !whole; i++)
+        if (r.held.held[i]) give(r.held.held[i]);
+    how->steps = r.held.steps;
+    pnet_blocks_free(&r.held);
     return whole;
 }
 
-enum pnet_status pnet_json_parse(
-    const char *name, const void *text, size_t size, json_t **root, struct pnet_error *e)
+enum pnet_status pnet_json_read(const char *name, const void *text, size_t size,
+    struct pnet_json_reading *how, json_t **root, struct pnet_error *e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, take_blocks_of_jansson);
     json_error_t error;
     *root = NULL;
-    if (!load(text, size, root, &error)) {
+    if (!load(text, size, how, root, &error)) {
         *root = NULL;
         return pnet_error_memory(e);
     }
     if (*root) return PNET_OK;
     return pnet_error_set(e, PNET_BAD_DATA, "%s:%d:%d: expected JSON: %s", name, error.line,
         error.column, error.text);
+}
+
+enum pnet_status pnet_json_parse(
+    const char *name, const void *text, size_t size, json_t **root, struct pnet_error *e)
+{
+    return pnet_json_read(name, text, size, &(struct pnet_json_reading){.zeros = false}, root, e);
+}
+
+/* The code of an escape \uXXXX of six bytes; -1: this is none. */
+static int escaped(const char *text, size_t size)
+{
+    int code = 0;
+    if (size < 6 || text[0] != '\\' || text[1] != 'u') return -1;
+    for (int i = 2; i < 6; i++) {
+        char c = text[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0) return -1;
+        code = code << 4 | digit;
+    }
+    return code;
+}
+
+bool pnet_json_replace_halves(char *text, size_t size)
+{
+    bool replaced = false;
+    for (size_t at = 0; at < size;) {
+        char *next = memchr(text + at, '\\', size - at);
+        if (!next) break;
+        at = (size_t)(next - text);
+        int code = escaped(next, size - at);
+        if (code < 0) {
+            at += 2; /* another escape, or no JSON */
+            continue;
+        }
+        int second = code >= 0xD800 && code < 0xDC00 ? escaped(next + 6, size - at - 6) : -1;
+        bool whole = second >= 0xDC00 && second < 0xE000;
+        if (code >= 0xD800 && code < 0xE000 && !whole) {
+            memcpy(next, "\\uFFFD", 6);
+            replaced = true;
+        }
+        at += whole ? 12 : 6;
+    }
+    return replaced;
 }
 
 enum pnet_status pnet_json_get(const char *name, json_t *object, const char *key, json_type type,

@@ -40,10 +40,24 @@ void pnet_json_free(struct pnet_json *j);
    The owner of the stream handles its errors. */
 enum pnet_status pnet_json_print(struct pnet_json *j, FILE *f, struct pnet_error *e);
 
-/* Parses one document of `size` bytes; keys given twice are errors. The caller drops *root with
+/* Parses one document of `size` bytes; keys given twice are errors, and so are \u0000 and half a surrogate pair: names and values
+   of files are C strings, and a name that is cut short would be another one. The caller drops *root with
    json_decref. PNET_BAD_DATA with `name`, line and column; PNET_NO_MEMORY. */
 enum pnet_status pnet_json_parse(
     const char *name, const void *text, size_t size, json_t **root, struct pnet_error *e);
+
+struct pnet_json_reading {
+    bool
+        zeros; /* given: strings, but no keys, may have \u0000; the reader looks at json_string_length */
+    uint64_t
+        steps; /* returned: the places looked at in the set of blocks; linear in the size of the text */
+};
+/* Does the same with another rule, and counts. */
+enum pnet_status pnet_json_read(const char *name, const void *text, size_t size,
+    struct pnet_json_reading *how, json_t **root, struct pnet_error *e);
+/* Writes \uFFFD in the place of each \uD800 to \uDFFF that is half a pair: legal in JSON, but in no UTF-8, and so refused by the
+   reader. The character has the size of what it replaces: one unit of UTF-16. True: there were any. */
+bool pnet_json_replace_halves(char *text, size_t size);
 
 /* Returns a required member; `name` is the file, for the message. PNET_BAD_DATA: it is missing or of another type. Strings
    belong to `object`. */

@@ -1,4 +1,4 @@
-/* The JSON writer, read back by an independent reader (jansson). */
+/* The JSON writer, read back by an independent reader (jansson); the reader's rules, and how much work it is. */
 #include "runtime/base/json.h"
 #include "tests/check.h"
 
@@ -207,6 +207,125 @@ static void check_large_error(void)
     free(text);
 }
 
+/* ---- the work of a reading ---- */
+
+/* A text with `n` of something; NULL: memory is out. The caller frees it. */
+static char *many(const char *open, const char *item, int n, const char *close, size_t *size)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, size);
+    fputs(open, f);
+    for (int i = 0; i < n; i++) {
+        if (i) fputc(',', f);
+        for (const char *at = item; *at; at++) { /* # is the number of the item */
+            if (*at == '#')
+                fprintf(f, "%d", i);
+            else
+                fputc(*at, f);
+        }
+    }
+    fputs(close, f);
+    fclose(f);
+    return text;
+}
+
+/* A reading looks at a few places of its set of blocks for each byte of the text, whatever its size. Counted, not timed. */
+static void check_steps(void)
+{
+    static const struct {
+        const char *open, *item, *close;
+        bool whole;
+    } rows[] = {
+        {"{", "\"layer#.weight\": {\"dtype\": \"U8\", \"shape\": [1], \"data_offsets\": [#, #]}",
+            "}", true}, /* safetensors */
+        {"{", "\"#\": #", "}", true},
+        {"[", "\"#\"", "]", true},
+        {"[", "#.5", "]", true},
+        {"[", "[]", "]", true},
+        {"[", "{\"a\": {\"a\": []}}", "]", true},
+        {"[", "[[#]]", "", false},
+        {"{", "\"#\": \"\\u00e4 \\ud83d\\ude80 \\n\"", "}", true},
+        {"{\"jsonrpc\": \"2.0\", \"params\": {\"contentChanges\": [",
+            "{\"range\": {\"start\": {\"line\": #, \"character\": 0}}, \"text\": \"x\"}", "]}}",
+            true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int n = 1000; n <= 100000; n *= 10) {
+            struct pnet_error e;
+            struct pnet_json_reading how = {.zeros = false};
+            json_t *root;
+            size_t size;
+            char *text = many(rows[i].open, rows[i].item, n, rows[i].close, &size);
+            enum pnet_status st = pnet_json_read("text", text, size, &how, &root, &e);
+            CHECK(st == (rows[i].whole ? PNET_OK : PNET_BAD_DATA));
+            CHECKF(how.steps > 0 && how.steps <= 8 * size,
+                "row %zu, %d items: %llu steps for %zu bytes", i, n, (unsigned long long)how.steps,
+                size);
+            json_decref(root);
+            free(text);
+        }
+}
+
+/* ---- strings that are legal in JSON alone ---- */
+
+static void check_zeros(void)
+{
+    static const char text[] = "[\"a\\u0000b\\u0000\"]", key[] = "{\"a\\u0000\": 1}";
+    struct pnet_error e;
+    struct pnet_json_reading how = {.zeros = true};
+    json_t *root;
+    CHECK(pnet_json_parse("f", text, sizeof text - 1, &root, &e) == PNET_BAD_DATA && !root);
+    CHECK(pnet_json_read("f", text, sizeof text - 1, &how, &root, &e) == PNET_OK);
+    const json_t *v = json_array_get(root, 0);
+    CHECK(json_string_length(v) == 4 && memcmp(json_string_value(v), "a\0b\0", 5) == 0);
+    json_decref(root);
+    CHECK(pnet_json_read("f", key, sizeof key - 1, &how, &root, &e) == PNET_BAD_DATA && !root);
+}
+
+static void check_halves(void)
+{
+    static const struct {
+        const char *in, *out;
+        bool replaced;
+    } rows[] = {
+        {"", "", false},
+        {"\\", "\\", false},
+        {"\\u", "\\u", false},
+        {"\\ud80", "\\ud80", false},
+        {"\\ud800", "\\uFFFD", true},
+        {"\\uDFFFx", "\\uFFFDx", true},
+        {"\\ud83d\\ude80", "\\ud83d\\ude80", false},
+        {"\\uD83D\\uDE80\\uDE80", "\\uD83D\\uDE80\\uFFFD", true},
+        {"\\ude80\\ud83d", "\\uFFFD\\uFFFD", true},
+        {"\\ud83d\\ud83d\\ude80", "\\uFFFD\\ud83d\\ude80", true},
+        {"\\ud83dx\\ude80", "\\uFFFDx\\uFFFD", true},
+        {"\\ud83d\\\\ude80", "\\uFFFD\\\\ude80", true}, /* a backslash, then text */
+        {"\\\\ud800", "\\\\ud800", false},
+        {"\\\\\\ud800", "\\\\\\uFFFD", true},
+        {"\\ud7ff\\ue000\\u0000", "\\ud7ff\\ue000\\u0000", false},
+        {"\\ud8zz\\udc00", "\\ud8zz\\uFFFD", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t size = strlen(rows[i].in);
+        char *text = malloc(size + 1);
+        if (!text) return;
+        memcpy(text, rows[i].in, size);
+        bool replaced = pnet_json_replace_halves(text, size);
+        text[size] = 0;
+        CHECK(replaced == rows[i].replaced);
+        CHECK_STR(text, rows[i].out);
+        free(text);
+    }
+    struct pnet_error e;
+    json_t *root;
+    char text[] = "[\"\\ud800\"]";
+    CHECK(pnet_json_parse("f", text, sizeof text - 1, &root, &e) == PNET_BAD_DATA && !root);
+    CHECK(pnet_json_replace_halves(text, sizeof text - 1));
+    CHECK(pnet_json_parse("f", text, sizeof text - 1, &root, &e) == PNET_OK);
+    CHECK_STR(json_string_value(json_array_get(root, 0)), "\xEF\xBF\xBD");
+    json_decref(root);
+}
+
 int main(void)
 {
     check_neighbours(); /* first: the first reading sets the functions */
@@ -215,5 +334,8 @@ int main(void)
     check_strings();
     check_reading();
     check_large_error();
+    check_steps();
+    check_zeros();
+    check_halves();
     return check_end();
 }
