@@ -34,9 +34,9 @@ bool pnet_blocks_reserve(struct pnet_blocks *b)
     return true;
 }
 
-/* Empties a place. Nothing marks what was there: a mark would make every later search longer, and the same addresses are freed and
-   taken again all the time. Instead, the blocks after it move up to where their search finds them (Knuth, The Art of Computer
-   Programming 3, section 6.4, algorithm R). */
+/* Empties a place. Nothing marks what was there: a mark would make every later search longer, and the same addresses are freed
+   and taken again all the time. Instead, the blocks after it move up to where their search finds them (Knuth, The Art of
+   Computer Programming 3, section 6.4, algorithm R). */
 static void empty(struct pnet_blocks *b, size_t hole)
 {
     size_t mask = b->size - 1;

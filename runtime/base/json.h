@@ -47,10 +47,10 @@ enum pnet_status pnet_json_parse(
     const char *name, const void *text, size_t size, json_t **root, struct pnet_error *e);
 
 struct pnet_json_reading {
-    bool
-        zeros; /* given: strings, but no keys, may have \u0000; the reader looks at json_string_length */
-    uint64_t
-        steps; /* returned: the places looked at in the set of blocks; linear in the size of the text */
+    /* Given: strings, but no keys, may have \u0000. The reader looks at json_string_length. */
+    bool zeros;
+    /* Returned: the places looked at in the set of blocks, linear in the size of the text. */
+    uint64_t steps;
 };
 /* Does the same with another rule, and counts. */
 enum pnet_status pnet_json_read(const char *name, const void *text, size_t size,
