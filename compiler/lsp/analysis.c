@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What brings a document in step. */
+static const char again[] = "save it, or close and open it again";
+
 static const struct pnet_held_text *find_text(void *context, const char *path)
 {
     struct server *s = context;
@@ -42,6 +45,16 @@ bool pnet_lsp_reads(struct server *s, const struct document *root, const struct 
     return root == d || pnet_lsp_source_of(s, root, d) >= 0;
 }
 
+bool pnet_lsp_reads_disk(struct server *s, const struct document *root)
+{
+    const struct pnet_source *source;
+    if (!root->compilation) return false;
+    const struct pnet_sources *sources = pnet_compilation_sources(root->compilation);
+    for (uint32_t f = 0; (source = pnet_sources_get(sources, f)); f++)
+        if (!pnet_lsp_held(s, source->name)) return true;
+    return false;
+}
+
 /* Is `d` part of another open document? Of two that include each other, the one opened first is not. */
 static bool is_part(struct server *s, const struct document *d)
 {
@@ -59,6 +72,13 @@ struct document *pnet_lsp_root(
     for (struct document *e = after ? after->next : s->documents; e; e = e->next)
         if (pnet_lsp_reads(s, e, d) && !is_part(s, e)) return e;
     return NULL;
+}
+
+bool pnet_lsp_reads_lost(struct server *s, const struct document *root)
+{
+    for (const struct document *d = s->documents; d; d = d->next)
+        if (d->lost && pnet_lsp_reads(s, root, d)) return true;
+    return false;
 }
 
 struct bucket *pnet_lsp_bucket(struct server *s, struct bucket **all, char *uri)
@@ -217,6 +237,27 @@ static void collect(struct server *s, const struct document *root, struct bucket
     pnet_ruler_free(&r);
 }
 
+/* What is said in the place of diagnostics where a text is out of step: of that, and of the open documents that are checked
+   together with it. */
+static void collect_lost(struct server *s, const struct document *root, struct bucket **all)
+{
+    static const char lost[] =
+        "the server does not have this text any more: a change could not be read",
+                      part[] = "this file is not checked: the server does not have the text of an "
+                               "open file that belongs to it";
+    char text[160];
+    snprintf(text, sizeof text, "%s; %s", lost, again);
+    struct ruler r = {.utf8 = s->utf8};
+    for (const struct document *d = s->documents; d && !s->no_memory; d = d->next) {
+        if (!pnet_lsp_reads(s, root, d)) continue;
+        struct bucket *b = pnet_lsp_bucket(s, all, strdup(d->uri));
+        if (b) add_note(s, &r, b, d->lost ? LSP_ERROR : LSP_WARNING, d->lost ? text : part);
+        s->no_memory |= !b;
+    }
+    s->no_memory |= r.failed;
+    pnet_ruler_free(&r);
+}
+
 static void send(struct server *s, const char *uri, const char *list)
 {
     const struct document *d = pnet_lsp_document(s, uri);
@@ -284,7 +325,10 @@ void pnet_lsp_refresh(struct server *s, const struct document *changed)
         if (d->stale || !d->compilation) compile(s, d);
     struct bucket *all = NULL;
     for (struct document *d = s->documents; d && !s->no_memory; d = d->next)
-        if (!is_part(s, d)) collect(s, d, &all);
+        if (d->lost || (!is_part(s, d) && pnet_lsp_reads_lost(s, d)))
+            collect_lost(s, d, &all);
+        else if (!is_part(s, d))
+            collect(s, d, &all);
     for (struct bucket *b = all; b; b = b->next) {
         pnet_json_end(&b->list, ']');
         s->no_memory |= b->list.failed;
@@ -309,15 +353,20 @@ struct pnet_index *pnet_lsp_index(struct server *s, struct document *root, struc
 bool pnet_lsp_params_document(
     struct server *s, json_t *params, struct reply *r, struct document **d)
 {
-    const json_t *uri = json_object_get(json_object_get(params, "textDocument"), "uri");
+    const char *uri =
+        pnet_lsp_string(json_object_get(json_object_get(params, "textDocument"), "uri"));
     *d = NULL;
-    if (!json_is_string(uri)) {
+    if (!uri) {
         pnet_lsp_fail(r, PNET_LSP_INVALID_PARAMS, "expected textDocument with a uri");
         return false;
     }
-    *d = pnet_lsp_document(s, json_string_value(uri));
-    if (!*d) pnet_lsp_fail(r, PNET_LSP_INVALID_PARAMS, "this document is not open");
-    return *d != NULL;
+    *d = pnet_lsp_document(s, uri);
+    if (!*d)
+        pnet_lsp_fail(r, PNET_LSP_INVALID_PARAMS, "this document is not open");
+    else if ((*d)->lost)
+        pnet_lsp_fail(
+            r, PNET_LSP_REQUEST_FAILED, "this document is out of step with the editor: %s", again);
+    return !r->code;
 }
 
 bool pnet_lsp_spot(struct server *s, json_t *params, struct reply *r, struct spot *spot)
@@ -338,6 +387,12 @@ bool pnet_lsp_spot(struct server *s, json_t *params, struct reply *r, struct spo
         pnet_ruler_offset(&ruler, json_integer_value(line), json_integer_value(character));
     s->no_memory |= ruler.failed;
     pnet_ruler_free(&ruler);
+    for (struct document *d = NULL; (d = pnet_lsp_root(s, spot->document, d));)
+        if (pnet_lsp_reads_lost(s, d)) {
+            pnet_lsp_fail(r, PNET_LSP_REQUEST_FAILED,
+                "a document that belongs to this one is out of step with the editor: %s", again);
+            return false;
+        }
     spot->root = pnet_lsp_root(s, spot->document, NULL);
     int64_t file = spot->root ? pnet_lsp_source_of(s, spot->root, spot->document) : -1;
     if (file < 0) {

@@ -160,64 +160,164 @@ static struct document *new_document(struct server *s, const char *uri)
     return *last = d;
 }
 
+static const char *uri_of(const json_t *params)
+{
+    return pnet_lsp_string(json_object_get(json_object_get(params, "textDocument"), "uri"));
+}
+
+/* Takes the whole text of a document: it is in step with the editor. */
+static bool take_text(struct server *s, struct document *d, const json_t *text)
+{
+    size_t length = json_string_length(text);
+    if (!set_text(s, d, copy(json_string_value(text), length), length)) return false;
+    d->lost = false;
+    d->halves = s->halves;
+    return true;
+}
+
+void pnet_lsp_lose(struct server *s, const json_t *params, const char *what)
+{
+    const char *uri = uri_of(params);
+    struct document *one = uri ? pnet_lsp_document(s, uri) : NULL;
+    if (uri && !one) {
+        one = new_document(s, uri);
+        if (!one || !set_text(s, one, copy("", 0), 0)) return;
+        find_files(s);
+        make_stale(s, one);
+    }
+    bool any = false;
+    for (struct document *d = s->documents; d; d = d->next) {
+        if (d->lost || (one && d != one)) continue;
+        any = d->lost = true;
+        d->has_version = false;
+    }
+    if (!any && !s->documents) pnet_lsp_log(s, "%s", what);
+    if (!any) return;
+    pnet_lsp_log(s, "%s: %.300s %s out of step with the editor until the server gets %s whole text",
+        what, one ? one->uri : "all open documents", one ? "is" : "are", one ? "its" : "their");
+    pnet_lsp_refresh(s, NULL);
+}
+
 void pnet_lsp_did_open(struct server *s, json_t *params)
 {
-    const json_t *given = json_object_get(params, "textDocument");
-    const json_t *uri = json_object_get(given, "uri"), *text = json_object_get(given, "text");
-    if (!json_is_string(uri) || !json_is_string(text)) {
-        pnet_lsp_log(s, "textDocument/didOpen: expected a uri and a text");
+    const json_t *given = json_object_get(params, "textDocument"),
+                 *text = json_object_get(given, "text");
+    const char *uri = uri_of(params);
+    if (!uri || !json_is_string(text)) {
+        pnet_lsp_lose(s, params, "textDocument/didOpen: expected a uri and a text");
         return;
     }
-    struct document *d = pnet_lsp_document(s, json_string_value(uri));
-    if (!d) d = new_document(s, json_string_value(uri));
-    size_t length = json_string_length(text);
-    if (!d || !set_text(s, d, copy(json_string_value(text), length), length)) return;
+    struct document *d = pnet_lsp_document(s, uri);
+    if (!d) d = new_document(s, uri);
+    if (!d || !take_text(s, d, text)) return;
     set_version(d, given);
     find_files(s);
     make_stale(s, d);
     pnet_lsp_refresh(s, d);
 }
 
-/* Replaces the bytes [begin, end) of the text. */
-static bool splice(
-    struct server *s, struct document *d, size_t begin, size_t end, const char *text, size_t length)
+/* Where an edit begins or ends in the text. */
+struct edge {
+    uint32_t at;
+    bool inside; /* of a character of two UTF-16 units: between them */
+};
+
+/* Replaces what is between the edges. An edge inside of a character leaves half a surrogate pair, one unit: U+FFFD. */
+static bool splice(struct server *s, struct document *d, const struct edge edges[2],
+    const char *text, size_t length)
 {
-    size_t whole = d->held.length - (end - begin) + length;
-    char *out = malloc(whole + 1);
+    static const char half[] = "\xEF\xBF\xBD";
+    enum { PAIR = 4 }; /* bytes of a character of two units */
+    size_t end = edges[1].at + (edges[1].inside ? PAIR : 0), rest = d->held.length - end;
+    size_t halves = (edges[0].inside + edges[1].inside) * (sizeof half - 1),
+           whole = edges[0].at + length + halves + rest;
+    if (whole > PNET_LSP_MAX_BODY) return false;
+    char *out = malloc(whole + 1), *at = out;
     if (out) {
-        memcpy(out, d->text, begin);
-        memcpy(out + begin, text, length);
-        memcpy(out + begin + length, d->text + end, d->held.length - end);
-        out[whole] = 0;
+        at = mempcpy(at, d->text, edges[0].at);
+        if (edges[0].inside) at = mempcpy(at, half, sizeof half - 1);
+        at = mempcpy(at, text, length);
+        if (edges[1].inside) at = mempcpy(at, half, sizeof half - 1);
+        at = mempcpy(at, d->text + end, rest);
+        *at = 0;
     }
+    d->halves |= s->halves || halves;
     return set_text(s, d, out, whole);
 }
 
-/* False: the change is malformed; then what the document holds is not known any more. */
-static bool apply_change(struct server *s, struct document *d, const json_t *change)
+static bool is_place(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+/* False: the change is malformed, or does not fit the text, or memory is out. */
+static bool apply_range(struct server *s, struct document *d, const json_t *change)
 {
     const json_t *text = json_object_get(change, "text"), *range = json_object_get(change, "range");
-    if (!json_is_string(text)) return false;
-    size_t length = json_string_length(text);
-    if (!range) return set_text(s, d, copy(json_string_value(text), length), length);
     static const char *const ends[] = {"start", "end"};
-    uint32_t at[2];
+    struct edge edges[2];
     struct ruler r = {.utf8 = s->utf8};
     pnet_ruler_use(&r, d->held.text, d->held.length);
-    bool good = true;
+    bool good = json_is_string(text);
     for (int i = 0; i < 2 && good; i++) {
         const json_t *end = json_object_get(range, ends[i]), *line = json_object_get(end, "line"),
                      *character = json_object_get(end, "character");
-        good = json_is_integer(line) && json_is_integer(character) &&
-               json_integer_value(line) >= 0 && json_integer_value(character) >= 0;
-        if (good)
-            at[i] = pnet_ruler_offset(&r, json_integer_value(line), json_integer_value(character));
+        good = is_place(line) && is_place(character);
+        if (!good) break;
+        enum place place = pnet_ruler_place(
+            &r, json_integer_value(line), json_integer_value(character), &edges[i].at);
+        edges[i].inside = place == PLACE_INSIDE;
+        good = place == PLACE_FOUND || (place == PLACE_INSIDE && !s->utf8);
     }
     s->no_memory |= r.failed;
     pnet_ruler_free(&r);
-    if (!good || s->no_memory || at[1] < at[0]) return false;
-    if (d->held.length - (at[1] - at[0]) + length > PNET_LSP_MAX_BODY) return false;
-    return splice(s, d, at[0], at[1], json_string_value(text), length);
+    if (!good || s->no_memory || edges[1].at < edges[0].at) return false;
+    if (edges[1].at == edges[0].at && edges[0].inside && !edges[1].inside) return false;
+    return splice(s, d, edges, json_string_value(text), json_string_length(text));
+}
+
+/* A change without a range is the whole text, which brings a document in step. Returns whether it is in step after the change. */
+static bool apply_change(struct server *s, struct document *d, const json_t *change, bool in_step)
+{
+    const json_t *text = json_object_get(change, "text"), *range = json_object_get(change, "range");
+    if (json_is_string(text) && (!range || json_is_null(range))) return take_text(s, d, text);
+    return in_step && apply_range(s, d, change);
+}
+
+/* Has the version gone back? Then a change is missing, or came too late. Versions may leave numbers out, and an editor that has none
+   leaves them out altogether. */
+static bool goes_back(const struct document *d, const json_t *text_document)
+{
+    const json_t *version = json_object_get(text_document, "version");
+    return d->has_version && json_is_integer(version) && json_integer_value(version) < d->version;
+}
+
+void pnet_lsp_did_change(struct server *s, json_t *params)
+{
+    const char *uri = uri_of(params);
+    struct document *d = uri ? pnet_lsp_document(s, uri) : NULL;
+    const json_t *changes = json_object_get(params, "contentChanges"),
+                 *given = json_object_get(params, "textDocument");
+    if (!d || !json_is_array(changes) || goes_back(d, given)) {
+        pnet_lsp_lose(s, params,
+            !d ? "textDocument/didChange: this document is not open"
+               : "textDocument/didChange: expected contentChanges, and a version that grows");
+        return;
+    }
+    bool in_step = !d->lost;
+    for (size_t i = 0; i < json_array_size(changes) && !s->no_memory; i++)
+        in_step = apply_change(s, d, json_array_get(changes, i), in_step);
+    if (s->no_memory) return;
+    if (!in_step) {
+        pnet_lsp_lose(s, params,
+            "textDocument/didChange: a change is malformed, does not fit the text, or makes it too "
+            "large");
+        return;
+    }
+    set_version(d, given);
+    find_files(s);
+    make_stale(s, d);
+    pnet_lsp_refresh(s, d);
 }
 
 static void close_document(struct server *s, struct document *d)
@@ -231,45 +331,33 @@ static void close_document(struct server *s, struct document *d)
     pnet_lsp_refresh(s, NULL);
 }
 
-static struct document *params_document(struct server *s, const json_t *params, const char *method)
-{
-    const json_t *uri = json_object_get(json_object_get(params, "textDocument"), "uri");
-    struct document *d = json_is_string(uri) ? pnet_lsp_document(s, json_string_value(uri)) : NULL;
-    if (!d) pnet_lsp_log(s, "%s: this document is not open", method);
-    return d;
-}
-
-void pnet_lsp_did_change(struct server *s, json_t *params)
-{
-    static const char method[] = "textDocument/didChange";
-    struct document *d = params_document(s, params, method);
-    if (!d) return;
-    const json_t *changes = json_object_get(params, "contentChanges");
-    bool good = json_is_array(changes);
-    for (size_t i = 0; good && i < json_array_size(changes); i++)
-        good = apply_change(s, d, json_array_get(changes, i));
-    if (s->no_memory) return;
-    if (!good) {
-        pnet_lsp_log(s,
-            "%s: malformed, or the text grows beyond %d bytes: %.300s counts as closed now", method,
-            PNET_LSP_MAX_BODY, d->uri);
-        close_document(s, d);
-        return;
-    }
-    set_version(d, json_object_get(params, "textDocument"));
-    find_files(s);
-    make_stale(s, d);
-    pnet_lsp_refresh(s, d);
-}
-
 void pnet_lsp_did_close(struct server *s, json_t *params)
 {
-    struct document *d = params_document(s, params, "textDocument/didClose");
-    if (d) close_document(s, d);
+    const char *uri = uri_of(params);
+    struct document *d = uri ? pnet_lsp_document(s, uri) : NULL;
+    if (d)
+        close_document(s, d);
+    else if (uri)
+        pnet_lsp_log(s, "textDocument/didClose: this document is not open");
+    else
+        pnet_lsp_lose(s, params, "textDocument/didClose: expected a uri");
 }
 
-void pnet_lsp_files_changed(struct server *s)
+void pnet_lsp_did_save(struct server *s, json_t *params)
 {
+    const char *uri = uri_of(params);
+    struct document *d = uri ? pnet_lsp_document(s, uri) : NULL;
+    const json_t *text = json_object_get(params, "text");
+    bool given = d && json_is_string(text);
+    bool same = given && !d->lost && json_string_length(text) == d->held.length &&
+                memcmp(json_string_value(text), d->text, d->held.length) == 0;
+    if (given && !same && !take_text(s, d, text)) return;
+    pnet_lsp_files_changed(s, params);
+}
+
+void pnet_lsp_files_changed(struct server *s, json_t *params)
+{
+    (void)params;
     find_files(s);
     for (struct document *d = s->documents; d; d = d->next) d->stale = true;
     pnet_lsp_refresh(s, NULL);

@@ -38,7 +38,10 @@ struct document {
     char *text; /* of `held` */
     int64_t version;
     bool has_version;
-    bool stale;   /* to be compiled anew */
+    bool stale; /* to be compiled anew */
+    bool
+        lost; /* out of step: `text` may not be what the editor holds, so nothing is said of it and nothing edited */
+    bool halves;  /* U+FFFD may stand for half a surrogate pair, which UTF-8 cannot hold */
     bool on_disk; /* there is a file at `path`: */
     dev_t device;
     ino_t inode;
@@ -58,7 +61,9 @@ struct server {
     bool initialized, shut_down, ended;
     bool utf8; /* positions count bytes, not UTF-16 */
     bool markdown_hover, markdown_completion, nested_symbols;
-    bool no_memory; /* sticks; ends the server */
+    bool versioned_edits; /* the client takes edits with the versions of the texts that they fit */
+    bool no_memory;       /* sticks; ends the server */
+    bool halves; /* the message at hand had halves of surrogate pairs, which U+FFFD replaces */
     struct document *documents;
     struct published *published;
 };
@@ -72,6 +77,8 @@ struct reply {
 
 void pnet_lsp_fail(struct reply *r, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The text of a string; NULL: it is none, or has zero bytes, which would cut it short. */
+const char *pnet_lsp_string(const json_t *value);
 
 /* frame.c: messages in a stream */
 
@@ -110,7 +117,15 @@ struct ruler {
 };
 void pnet_ruler_use(struct ruler *r, const char *text, size_t length);
 void pnet_ruler_free(struct ruler *r);
-/* Beyond the end of a line: its end; beyond the last line: the end of the text. */
+enum place {
+    PLACE_FOUND,
+    PLACE_INSIDE, /* of a character of several units: its first byte */
+    PLACE_BEYOND, /* the last line: the end of the text */
+};
+/* Finds the byte of a place. As the protocol has it, a place beyond the end of a line is that end. The begin of the line after the
+   last is the end of the text: editors end a range there that takes the last line as a whole. */
+enum place pnet_ruler_place(struct ruler *r, int64_t line, int64_t character, uint32_t *offset);
+/* The byte of a place, whichever of these it is. */
 uint32_t pnet_ruler_offset(struct ruler *r, int64_t line, int64_t character);
 void pnet_ruler_position(struct ruler *r, const char *key, uint32_t offset, struct pnet_json *j);
 void pnet_ruler_range(
@@ -126,8 +141,14 @@ char *pnet_lsp_source_uri(struct server *s, const struct pnet_source *source);
 void pnet_lsp_did_open(struct server *s, json_t *params);
 void pnet_lsp_did_change(struct server *s, json_t *params);
 void pnet_lsp_did_close(struct server *s, json_t *params);
+/* A document was saved; with its text, if the editor follows the server's capabilities. */
+void pnet_lsp_did_save(struct server *s, json_t *params);
 /* Files may have changed: a document was saved, or the editor tells of other files. */
-void pnet_lsp_files_changed(struct server *s);
+void pnet_lsp_files_changed(struct server *s, json_t *params);
+/* A message that may change texts could not be read: the document that its params name is out of step with the editor until its
+   whole text comes; if they name none, every open document is. A document that is not open is added: the editor holds a text of
+   it that the server does not have. */
+void pnet_lsp_lose(struct server *s, const json_t *params, const char *what);
 void pnet_lsp_free_documents(struct server *s);
 /* Tells the user, who sees it in the editor's log. */
 void pnet_lsp_log(struct server *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -136,6 +157,10 @@ void pnet_lsp_log(struct server *s, const char *format, ...) __attribute__((form
 
 /* Compiles the stale documents and publishes the diagnostics that changed, and those of `changed` (or NULL) in any case. */
 void pnet_lsp_refresh(struct server *s, const struct document *changed);
+/* Is a document out of step that `root` reads? What was compiled from it says nothing of the texts of the editor then. */
+bool pnet_lsp_reads_lost(struct server *s, const struct document *root);
+/* Do the sources of `root` have a file that is not open? */
+bool pnet_lsp_reads_disk(struct server *s, const struct document *root);
 /* Do the sources of `root` have the text of `d`? */
 bool pnet_lsp_reads(struct server *s, const struct document *root, const struct document *d);
 /* A document that no other open one includes, and that has the text of `d`; `after`: the one before it, NULL: the first. */
@@ -167,6 +192,7 @@ struct spot {
 };
 /* False: the request failed, `r` says why. */
 bool pnet_lsp_spot(struct server *s, json_t *params, struct reply *r, struct spot *spot);
+/* The same: of a document that is open and in step. */
 bool pnet_lsp_params_document(
     struct server *s, json_t *params, struct reply *r, struct document **d);
 

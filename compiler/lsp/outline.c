@@ -88,11 +88,13 @@ void pnet_lsp_symbols(struct server *s, json_t *params, struct reply *r)
 }
 
 /* One edit of the lines that differ, so that the cursor stays where it is. */
-static void put_edit(struct server *s, const struct document *d, const char *text, size_t length,
-    struct pnet_json *j)
+static void put_edit(
+    struct server *s, const struct document *d, const char *text, size_t length, struct reply *r)
 {
+    static const char half[] = "\xEF\xBF\xBD";
     const char *old = d->held.text;
     size_t before = d->held.length, front = 0, back = 0;
+    struct pnet_json *j = &r->result;
     pnet_json_begin(j, NULL, '[');
     if (before != length || memcmp(old, text, length) != 0) {
         size_t least = before < length ? before : length;
@@ -100,6 +102,12 @@ static void put_edit(struct server *s, const struct document *d, const char *tex
         while (front && old[front - 1] != '\n') front--;
         while (back < least - front && old[before - 1 - back] == text[length - 1 - back]) back++;
         while (back && old[before - back - 1] != '\n') back--;
+        if (d->halves && memmem(text + front, length - back - front, half, sizeof half - 1)) {
+            pnet_lsp_fail(r, PNET_LSP_REQUEST_FAILED,
+                "the text has half a surrogate pair, which is no character: an edit would replace "
+                "it");
+            return;
+        }
         struct ruler ruler = {.utf8 = s->utf8};
         pnet_ruler_use(&ruler, old, before);
         pnet_json_begin(j, NULL, '{');
@@ -128,7 +136,7 @@ void pnet_lsp_formatting(struct server *s, json_t *params, struct reply *r)
     size_t length;
     const char *text = pnet_format(&a, pnet_compilation_sources(d->compilation), tree, &length);
     if (text)
-        put_edit(s, d, text, length, &r->result);
+        put_edit(s, d, text, length, r);
     else if (a.failed && !a.full)
         s->no_memory = true;
     else

@@ -60,18 +60,27 @@ static uint32_t line_end(const struct ruler *r, size_t line)
     return end;
 }
 
-uint32_t pnet_ruler_offset(struct ruler *r, int64_t line, int64_t character)
+enum place pnet_ruler_place(struct ruler *r, int64_t line, int64_t character, uint32_t *offset)
 {
-    if (!r->count) return 0;
-    if (line >= (int64_t)r->count) return (uint32_t)r->length;
+    *offset = (uint32_t)r->length;
+    if (line >= (int64_t)r->count)
+        return line == (int64_t)r->count && !character ? PLACE_FOUND : PLACE_BEYOND;
     uint32_t at = r->starts[line], end = line_end(r, (size_t)line);
-    for (int64_t column = 0; at < end;) {
-        uint32_t columns, bytes = step(r, at, &columns);
-        column += columns;
-        if (column > character) break; /* inside of a character: its first byte */
+    int64_t column = 0;
+    for (uint32_t columns; at < end && column < character; column += columns) {
+        uint32_t bytes = step(r, at, &columns);
+        if (column + columns > character) break;
         at += bytes;
     }
-    return at;
+    *offset = at;
+    return at < end && column < character ? PLACE_INSIDE : PLACE_FOUND;
+}
+
+uint32_t pnet_ruler_offset(struct ruler *r, int64_t line, int64_t character)
+{
+    uint32_t offset;
+    pnet_ruler_place(r, line, character, &offset);
+    return offset;
 }
 
 static size_t find_line(const struct ruler *r, uint32_t offset)

@@ -151,20 +151,57 @@ static void collect(struct server *s, struct document *root, const struct spot *
     pnet_ruler_free(&ruler);
 }
 
+/* The versions of the texts let an editor refuse edits of a text that has changed since; NULL: the file on disk, or not known. */
+static void begin_edits(struct server *s, const char *uri, struct pnet_json *j)
+{
+    const struct document *d = pnet_lsp_document(s, uri);
+    pnet_json_begin(j, NULL, '{');
+    pnet_json_begin(j, "textDocument", '{');
+    pnet_json_string(j, "uri", uri);
+    if (d && d->has_version)
+        pnet_json_int(j, "version", d->version);
+    else
+        pnet_json_null(j, "version");
+    pnet_json_end(j, '}');
+    pnet_json_begin(j, "edits", '[');
+}
+
 static void put_changes(struct server *s, struct bucket *all, struct pnet_json *j)
 {
     pnet_json_begin(j, NULL, '{');
-    pnet_json_begin(j, "changes", '{');
+    pnet_json_begin(
+        j, s->versioned_edits ? "documentChanges" : "changes", s->versioned_edits ? '[' : '{');
     for (struct bucket *b = all; b; b = b->next) {
         pnet_json_end(&b->list, ']');
         s->no_memory |= b->list.failed;
         if (s->no_memory) return;
-        pnet_json_begin(j, b->uri, '[');
+        if (s->versioned_edits)
+            begin_edits(s, b->uri, j);
+        else
+            pnet_json_begin(j, b->uri, '[');
         pnet_json_raw(j, b->list.text + 1, b->list.size - 2);
         pnet_json_end(j, ']');
+        if (s->versioned_edits) pnet_json_end(j, '}');
     }
+    pnet_json_end(j, s->versioned_edits ? ']' : '}');
     pnet_json_end(j, '}');
-    pnet_json_end(j, '}');
+}
+
+/* Edits must fit every text that has the name: those that editors hold, and those on disk, which may have changed. */
+static bool check_texts(struct server *s, struct reply *r)
+{
+    bool disk = false;
+    for (const struct document *d = s->documents; d; d = d->next) {
+        if (d->lost) {
+            pnet_lsp_fail(r, PNET_LSP_REQUEST_FAILED,
+                "an open document is out of step with the editor, and may have the name: %.150s",
+                d->uri);
+            return false;
+        }
+        disk |= pnet_lsp_reads_disk(s, d);
+    }
+    if (disk) pnet_lsp_files_changed(s, NULL);
+    return !s->no_memory;
 }
 
 void pnet_lsp_rename(struct server *s, json_t *params, struct reply *r)
@@ -175,7 +212,7 @@ void pnet_lsp_rename(struct server *s, json_t *params, struct reply *r)
         pnet_lsp_fail(r, PNET_LSP_INVALID_PARAMS, "expected newName");
         return;
     }
-    if (!pnet_lsp_spot(s, params, r, &spot)) return;
+    if (!check_texts(s, r) || !pnet_lsp_spot(s, params, r, &spot)) return;
     if (!pnet_index_at(spot.index, spot.file, spot.offset)) {
         pnet_lsp_fail(r, PNET_LSP_REQUEST_FAILED, "there is no name here");
         return;

@@ -15,6 +15,12 @@ void pnet_lsp_fail(struct reply *r, int code, const char *format, ...)
     r->code = code;
 }
 
+const char *pnet_lsp_string(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
 static void put_id(struct pnet_json *j, const json_t *id)
 {
     if (json_is_integer(id))
@@ -76,8 +82,8 @@ static const json_t *look(const json_t *at, const char *path)
 static bool holds(const json_t *list, const char *word)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *item = json_array_get(list, i);
-        if (json_is_string(item) && strcmp(json_string_value(item), word) == 0) return true;
+        const char *item = pnet_lsp_string(json_array_get(list, i));
+        if (item && strcmp(item, word) == 0) return true;
     }
     return false;
 }
@@ -90,7 +96,9 @@ static void put_capabilities(struct server *s, struct pnet_json *j)
     pnet_json_begin(j, "textDocumentSync", '{');
     pnet_json_bool(j, "openClose", true);
     pnet_json_int(j, "change", 2); /* incremental */
-    pnet_json_bool(j, "save", true);
+    pnet_json_begin(j, "save", '{');
+    pnet_json_bool(j, "includeText", true);
+    pnet_json_end(j, '}');
     pnet_json_end(j, '}');
     pnet_json_begin(j, "completionProvider", '{');
     pnet_json_begin(j, "triggerCharacters", '[');
@@ -126,6 +134,7 @@ static void initialize(struct server *s, json_t *params, struct reply *r)
         holds(look(c, "textDocument.completion.completionItem.documentationFormat"), "markdown");
     s->nested_symbols =
         json_is_true(look(c, "textDocument.documentSymbol.hierarchicalDocumentSymbolSupport"));
+    s->versioned_edits = json_is_true(look(c, "workspace.workspaceEdit.documentChanges"));
     s->initialized = true;
     pnet_json_begin(&r->result, NULL, '{');
     put_capabilities(s, &r->result);
@@ -154,6 +163,33 @@ static const struct request {
     {"textDocument/rename", pnet_lsp_rename}, {"textDocument/formatting", pnet_lsp_formatting},
     {"textDocument/documentSymbol", pnet_lsp_symbols}};
 
+/* Notifications that are not listed are none of the server's: initialized; $/cancelRequest, because each request is answered
+   before the next message is read. */
+static const struct notice {
+    const char *method;
+    void (*run)(struct server *s, json_t *params);
+    bool edits; /* tells of a text that the editor holds */
+} notices[] = {{"textDocument/didOpen", pnet_lsp_did_open, true},
+    {"textDocument/didChange", pnet_lsp_did_change, true},
+    {"textDocument/didClose", pnet_lsp_did_close, true},
+    {"textDocument/didSave", pnet_lsp_did_save, false},
+    {"workspace/didChangeWatchedFiles", pnet_lsp_files_changed, false}};
+
+static const struct notice *find_notice(const char *method)
+{
+    for (size_t i = 0; i < sizeof notices / sizeof *notices; i++)
+        if (strcmp(notices[i].method, method) == 0) return &notices[i];
+    return NULL;
+}
+
+/* A message was refused: texts are out of step if it may have been about them. `method`: NULL: not known. */
+static void lose_texts(struct server *s, const char *method, const json_t *params)
+{
+    const struct notice *n = method ? find_notice(method) : NULL;
+    if (!s->initialized || s->shut_down || !s->documents || (method && !(n && n->edits))) return;
+    pnet_lsp_lose(s, params, "a message could not be read");
+}
+
 static void run_request(struct server *s, const char *method, const json_t *id, json_t *params)
 {
     const struct request *q = NULL;
@@ -164,73 +200,67 @@ static void run_request(struct server *s, const char *method, const json_t *id, 
         pnet_lsp_fail(&r, PNET_LSP_INVALID_REQUEST, "the session is shut down");
     else if (!s->initialized && (!q || q->run != initialize))
         pnet_lsp_fail(&r, PNET_LSP_NOT_INITIALIZED, "the session is not initialized");
+    else if (!q && find_notice(method))
+        pnet_lsp_fail(
+            &r, PNET_LSP_INVALID_REQUEST, "'%s' is a notification, without an id", method);
     else if (!q)
         pnet_lsp_fail(&r, PNET_LSP_METHOD_NOT_FOUND, "there is no method '%.128s'", method);
     else
         q->run(s, params, &r);
     answer(s, id, &r);
+    lose_texts(s, method, params);
 }
-
-static void did_save(struct server *s, json_t *params)
-{
-    (void)params;
-    pnet_lsp_files_changed(s);
-}
-
-/* Notifications that are not listed are none of the server's: initialized; $/cancelRequest, because each request is answered
-   before the next message is read. */
-static const struct notice {
-    const char *method;
-    void (*run)(struct server *s, json_t *params);
-} notices[] = {{"textDocument/didOpen", pnet_lsp_did_open},
-    {"textDocument/didChange", pnet_lsp_did_change}, {"textDocument/didClose", pnet_lsp_did_close},
-    {"textDocument/didSave", did_save}, {"workspace/didChangeWatchedFiles", did_save}};
 
 static void run_notice(struct server *s, const char *method, json_t *params)
 {
     if (strcmp(method, "exit") == 0) s->ended = true;
     if (!s->initialized || s->shut_down) return;
-    for (size_t i = 0; i < sizeof notices / sizeof *notices; i++)
-        if (strcmp(notices[i].method, method) == 0) notices[i].run(s, params);
+    const struct notice *n = find_notice(method);
+    if (n) n->run(s, params);
 }
 
 static void handle(struct server *s, json_t *message)
 {
-    const json_t *version = json_object_get(message, "jsonrpc"),
-                 *method = json_object_get(message, "method"), *id = json_object_get(message, "id");
+    const char *version = pnet_lsp_string(json_object_get(message, "jsonrpc")),
+               *method = pnet_lsp_string(json_object_get(message, "method"));
+    const json_t *id = json_object_get(message, "id");
     json_t *params = json_object_get(message, "params");
-    bool known_id = json_is_integer(id) || json_is_string(id);
-    if (!json_is_object(message) || !json_is_string(version) ||
-        strcmp(json_string_value(version), "2.0") != 0) {
-        refuse(s, known_id ? id : NULL, PNET_LSP_INVALID_REQUEST,
-            "expected a message of JSON-RPC 2.0");
-        return;
-    }
+    bool known_id = json_is_integer(id) || pnet_lsp_string(id);
+    bool right = json_is_object(message) && version && strcmp(version, "2.0") == 0;
     bool response = json_object_get(message, "result") || json_object_get(message, "error");
-    if (!method && response) return; /* nothing is asked of the client */
-    if (!json_is_string(method) || (id && !known_id) ||
-        (params && !json_is_object(params) && !json_is_array(params) && !json_is_null(params))) {
-        refuse(s, known_id ? id : NULL, PNET_LSP_INVALID_REQUEST,
-            "expected a method, and an id that is an integer or a string");
-        return;
+    if (right && !json_object_get(message, "method") && response)
+        return; /* nothing is asked of the client */
+    const char *problem = NULL;
+    if (!right)
+        problem = "expected a message of JSON-RPC 2.0";
+    else if (!method || (id && !known_id) ||
+             (params && !json_is_object(params) && !json_is_array(params) && !json_is_null(params)))
+        problem = "expected a method, and an id that is an integer or a string";
+    if (problem) {
+        refuse(s, known_id ? id : NULL, PNET_LSP_INVALID_REQUEST, problem);
+        if (params || !json_is_object(message)) lose_texts(s, method, params);
+    } else if (id) {
+        run_request(s, method, id, params);
+    } else {
+        run_notice(s, method, params);
     }
-    if (id)
-        run_request(s, json_string_value(method), id, params);
-    else
-        run_notice(s, json_string_value(method), params);
 }
 
-static void read_message(struct server *s, const char *body, size_t length)
+static void read_message(struct server *s, char *body, size_t length)
 {
     json_t *message;
     struct pnet_error e;
-    enum pnet_status st = pnet_json_parse("message", body, length, &message, &e);
-    if (st == PNET_NO_MEMORY)
+    struct pnet_json_reading how = {.zeros = true};
+    s->halves = pnet_json_replace_halves(body, length);
+    enum pnet_status st = pnet_json_read("message", body, length, &how, &message, &e);
+    if (st == PNET_NO_MEMORY) {
         s->no_memory = true;
-    else if (st)
+    } else if (st) {
         refuse(s, NULL, PNET_LSP_PARSE_ERROR, e.message);
-    else
+        lose_texts(s, NULL, NULL);
+    } else {
         handle(s, message);
+    }
     json_decref(message);
 }
 
@@ -248,6 +278,7 @@ enum pnet_status pnet_lsp_serve(FILE *in, FILE *out, struct pnet_error *e)
             free(body);
         } else if (f == FRAME_LONG) {
             refuse(&s, NULL, PNET_LSP_INVALID_REQUEST, "the message is longer than 64 MiB");
+            lose_texts(&s, NULL, NULL);
         } else if (f == FRAME_BROKEN) {
             broken = s.ended = true;
             refuse(&s, NULL, PNET_LSP_PARSE_ERROR,

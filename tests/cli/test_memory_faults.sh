@@ -98,7 +98,7 @@ printf 'data: rooms\nsteps: 2\nbatch_size: 1\nworkers: 0\neval_every: 0\n' >"$in
 run 0 train "$in/generate.pnet" --config "$in/generate.yaml" -o "$in/generate.run" -q -j 1
 run 0 train "$in/attend.pnet" --config "$in/attend.yaml" -o "$in/attend.run" -q -j 1
 
-# A session with the language server: each request, an include, an edit and a syntax error.
+# A session with the language server: each request, an include, an edit and a syntax error; texts out of step, and in step again.
 say() { printf 'Content-Length: %d\r\n\r\n%s' ${#1} "$1"; }
 note() { say "{\"jsonrpc\":\"2.0\",\"method\":\"$1\",\"params\":{\"textDocument\":{\"uri\":\"$uri\"$2}}"; }
 request() { say "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"textDocument/$1\",\"params\":{\"textDocument\":{\"uri\":\"$uri\"}$2}}"; }
@@ -112,6 +112,14 @@ uri=file://$in/unsaved.pnet
     request formatting ''
     request documentSymbol ''
     note textDocument/didChange ',"version":2},"contentChanges":[{"range":{"start":{"line":4,"character":4},"end":{"line":4,"character":5}},"text":")"}]'
+    note textDocument/didChange ',"version":3},"contentChanges":[{"text":"pnet 1\n# \ud800\u0000\n"},{"text":7}]'
+    request hover ',"position":{"line":0,"character":0}'
+    note textDocument/didSave '},"text":"pnet 1\nx=1\n"'
+    say '{'
+    (uri=file://$in/unknown.pnet && note textDocument/didChange '},"contentChanges":[]')
+    note textDocument/didChange ',"version":4},"contentChanges":[{"text":"pnet 1\nx=1 # \ud800\n"}]'
+    request formatting ''
+    request rename ',"position":{"line":1,"character":0},"newName":"wide"'
     note textDocument/didClose '}'
     say '{"jsonrpc":"2.0","id":2,"method":"shutdown"}'
     say '{"jsonrpc":"2.0","method":"exit"}'

@@ -15,8 +15,11 @@ struct client {
     char *sent; /* by the client */
     size_t sent_length;
     int id, version;
-    json_t *answers;      /* all messages of the server, in order */
-    const json_t **by_id; /* [id + 1] answers to requests */
+    size_t read,
+        pause; /* bytes that the server has read; where it stops to call this, unless it is NULL: */
+    void (*at_pause)(void); /* the world outside changes */
+    json_t *answers;        /* all messages of the server, in order */
+    const json_t **by_id;   /* [id + 1] answers to requests */
     enum pnet_status status;
     struct pnet_error error;
 };
@@ -61,12 +64,19 @@ static inline json_t *client_document(const char *uri)
     return json_pack("{s:{s:s}}", "textDocument", "uri", uri);
 }
 
-static inline void client_open(struct client *c, const char *uri, const char *text)
+/* The text may have zero bytes. */
+static inline void client_open_bytes(
+    struct client *c, const char *uri, const char *text, size_t length)
 {
     client_message(c, "textDocument/didOpen",
-        json_pack("{s:{s:s, s:s, s:i, s:s}}", "textDocument", "uri", uri, "languageId", "pnet",
-            "version", ++c->version, "text", text),
+        json_pack("{s:{s:s, s:s, s:i, s:o}}", "textDocument", "uri", uri, "languageId", "pnet",
+            "version", ++c->version, "text", json_stringn(text, length)),
         false);
+}
+
+static inline void client_open(struct client *c, const char *uri, const char *text)
+{
+    client_open_bytes(c, uri, text, strlen(text));
 }
 
 static inline void client_close(struct client *c, const char *uri)
@@ -128,13 +138,32 @@ static inline json_t *client_take_apart(const char *out, size_t length)
     return answers;
 }
 
+/* When the server has read all messages so far, something happens that no message tells of. */
+static inline void client_pause(struct client *c, void (*at_pause)(void))
+{
+    fflush(c->to);
+    c->pause = c->sent_length;
+    c->at_pause = at_pause;
+}
+
+static inline ssize_t client_read(void *cookie, char *to, size_t size)
+{
+    struct client *c = cookie;
+    size_t end = c->at_pause && c->read < c->pause ? c->pause : c->sent_length;
+    if (c->at_pause && c->read == c->pause) c->at_pause();
+    if (size > end - c->read) size = end - c->read;
+    memcpy(to, c->sent + c->read, size);
+    c->read += size;
+    return (ssize_t)size;
+}
+
 /* Lets the server read all. */
 static inline void client_run(struct client *c)
 {
     char *out = NULL;
     size_t length = 0;
     fclose(c->to);
-    FILE *in = fmemopen(c->sent, c->sent_length ? c->sent_length : 1, "r"),
+    FILE *in = fopencookie(c, "r", (cookie_io_functions_t){.read = client_read}),
          *to = open_memstream(&out, &length);
     if (!in || !to) exit(1);
     c->status = pnet_lsp_serve(in, to, &c->error);

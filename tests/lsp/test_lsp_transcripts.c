@@ -146,7 +146,7 @@ static void run(FILE *out)
 
 int main(void)
 {
-    CHECK(golden_run("tests/lsp/golden/session.txt", run) == 5);
+    CHECK(golden_run("tests/lsp/golden/session.txt", run) == 7);
     CHECK(golden_run("tests/lsp/golden/diagnostics.txt", run) == 7);
     CHECK(golden_run("tests/lsp/golden/names.txt", run) == 7);
     CHECK(golden_run("tests/lsp/golden/complete.txt", run) == 6);
