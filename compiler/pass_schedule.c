@@ -99,9 +99,17 @@ void pnet_pass_schedule(struct pnet_compilation *c)
 }
 
 struct order {
+    const char *name;
     int param, last_use;
     bool trained;
 };
+
+static int by_name(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : x->param - y->param;
+}
 
 static int by_finish(const void *a, const void *b)
 {
@@ -112,22 +120,28 @@ static int by_finish(const void *a, const void *b)
 }
 
 /* Requires the schedule. Guarantees offsets: trained parameters first, in the order backward
-   finishes their gradients; parameters of dead nodes have offset -1. */
+   finishes their gradients; parameters of dead nodes have offset -1 and no node. Guarantees params_by_name. */
 void pnet_pass_parameters(struct pnet_compilation *c)
 {
     enum { ALIGN = 32 }; /* elements: a cache line of a GPU; two of a CPU */
     struct pnet_plan *p = &c->plan;
     struct order *order = pnet_arena_array(&c->arena, (size_t)p->param_count + 1, sizeof *order);
-    bool *live = pnet_arena_array(&c->arena, (size_t)p->param_count + 1, sizeof *live);
-    if (!order || !live) return;
+    p->params_by_name =
+        pnet_arena_array(&c->arena, (size_t)p->param_count + 1, sizeof *p->params_by_name);
+    if (!order || !p->params_by_name) return;
     int count = 0;
-    for (int n = 0; n < p->node_count; n++)
-        for (int k = 0; k < p->nodes[n].param_count && !p->nodes[n].dead; k++)
-            live[p->nodes[n].param[k]] = true;
     for (int i = 0; i < p->param_count; i++) {
-        p->params[i].offset = -1;
-        if (live[i])
-            order[count++] = (struct order){i, p->params[i].last_use, p->params[i].info.trained};
+        p->params[i].offset = p->params[i].node = -1;
+        order[i] = (struct order){.name = p->params[i].name, .param = i};
+    }
+    qsort(order, (size_t)p->param_count, sizeof *order, by_name);
+    for (int i = 0; i < p->param_count; i++) p->params_by_name[i] = order[i].param;
+    for (int n = p->node_count; n-- > 0;) /* the first node of each is set last */
+        for (int k = 0; k < p->nodes[n].param_count && !p->nodes[n].dead; k++)
+            p->params[p->nodes[n].param[k]].node = n;
+    for (int i = 0; i < p->param_count; i++) {
+        const struct pnet_plan_param *q = &p->params[i];
+        if (q->node >= 0) order[count++] = (struct order){q->name, i, q->last_use, q->info.trained};
     }
     qsort(order, (size_t)count, sizeof *order, by_finish);
     int64_t at = 0;

@@ -32,9 +32,10 @@ enum pnet_status pnet_session_load(struct pnet_session *s, const char *path, str
 /* Finds a weight that a session holds by itself; its index in the plan, or -1 with an error. */
 static int find_alone(const struct pnet_model *m, const char *name, struct pnet_error *e)
 {
-    for (size_t i = 0; i < m->weight_count; i++) {
+    int param = pnet_plan_param_find(m->plan, name);
+    for (size_t i = 0; i < m->weight_count && param >= 0; i++) {
         struct pnet_weight_info info = {.size = sizeof info};
-        if (strcmp(m->plan->params[m->weights[i]].name, name) != 0) continue;
+        if (m->weights[i] != param) continue;
         if (pnet_model_weight(m, i, &info, e)) return -1;
         if (!info.folded) return m->weights[i];
         pnet_error_set(e, PNET_USAGE,
@@ -43,7 +44,6 @@ static int find_alone(const struct pnet_model *m, const char *name, struct pnet_
             name);
         return -1;
     }
-    int param = pnet_plan_param_find(m->plan, name);
     if (param >= 0 && m->plan->params[param].offset < 0)
         pnet_error_set(e, PNET_USAGE, "the model does not use the weight `%s`: %s", name,
             m->purpose == PNET_PURPOSE_INFER ? "its result and outputs do not depend on it"

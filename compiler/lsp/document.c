@@ -284,8 +284,8 @@ static bool apply_change(struct server *s, struct document *d, const json_t *cha
     return in_step && apply_range(s, d, change);
 }
 
-/* Has the version gone back? Then a change is missing, or came too late. Versions may leave numbers out, and an editor that has none
-   leaves them out altogether. */
+/* Has the version gone back? Then a change is missing, or came too late. Versions may leave numbers out, and an editor that has
+   none leaves them out altogether. */
 static bool goes_back(const struct document *d, const json_t *text_document)
 {
     const json_t *version = json_object_get(text_document, "version");

@@ -122,8 +122,8 @@ enum place {
     PLACE_INSIDE, /* of a character of several units: its first byte */
     PLACE_BEYOND, /* the last line: the end of the text */
 };
-/* Finds the byte of a place. As the protocol has it, a place beyond the end of a line is that end. The begin of the line after the
-   last is the end of the text: editors end a range there that takes the last line as a whole. */
+/* Finds the byte of a place. As the protocol has it, a place beyond the end of a line is that end. The begin of the line after
+   the last is the end of the text: editors end a range there that takes the last line as a whole. */
 enum place pnet_ruler_place(struct ruler *r, int64_t line, int64_t character, uint32_t *offset);
 /* The byte of a place, whichever of these it is. */
 uint32_t pnet_ruler_offset(struct ruler *r, int64_t line, int64_t character);

@@ -4,6 +4,7 @@
 #include "runtime/data/dataset_labels.h"
 #include "runtime/base/glob.h"
 #include "runtime/base/guard.h"
+#include "runtime/base/memory_stream.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,33 +52,24 @@ static void read_words(
     }
 }
 
-static int by_text(const void *a, const void *b)
+/* Makes the classes findable, which must differ. */
+static void index_classes(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void check_classes(struct pnet_index *r, const struct pnet_yaml_node *n)
-{
-    size_t count = (size_t)r->d->class_count;
-    if (count < 2) return;
-    char **sorted = malloc(count * sizeof *sorted);
-    if (!sorted) {
-        pnet_yaml_fail_memory(r->y);
-        return;
+    for (int i = 0; i < r->d->class_count; i++) {
+        const char *name = r->d->classes[i];
+        if (!pnet_name_table_add(&r->classes, name, strlen(name), i)) {
+            pnet_yaml_fail_memory(r->y);
+            return;
+        }
+        if (r->classes.count == (size_t)i)
+            pnet_yaml_fail(r->y, n, "classes: `%.80s` is there twice", name);
+        if (!pnet_yaml_ok(r->y)) return;
     }
-    memcpy(sorted, r->d->classes, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_text);
-    for (size_t i = 1; i < count; i++)
-        if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            pnet_yaml_fail(r->y, n, "classes: `%.80s` is there twice", sorted[i]);
-    free(sorted);
 }
 
-static int find_class(const struct pnet_dataset *d, const char *name)
+static int find_class(const struct pnet_index *r, const char *name)
 {
-    for (int i = 0; i < d->class_count; i++)
-        if (strcmp(d->classes[i], name) == 0) return i;
-    return -1;
+    return (int)pnet_name_table_find(&r->classes, name, strlen(name));
 }
 
 static bool is_integer(const char *text, int64_t *value)
@@ -102,7 +94,7 @@ static int32_t read_target(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     const char *text = pnet_yaml_string(r->y, n, "ignore");
     int64_t index;
-    int found = find_class(r->d, text);
+    int found = find_class(r, text);
     if (found >= 0) return (int32_t)found;
     if (strcmp(text, "ignore") == 0) return PNET_LABEL_IGNORED;
     if (is_integer(text, &index) && index >= 0 && index < r->d->class_count) return (int32_t)index;
@@ -176,7 +168,7 @@ int32_t pnet_index_label(struct pnet_index *r, const struct pnet_yaml_node *n)
     int64_t raw;
     const char *text = pnet_yaml_string(r->y, n, NULL);
     if (!text) return PNET_LABEL_NONE;
-    int found = find_class(r->d, text);
+    int found = find_class(r, text);
     if (found >= 0) return (int32_t)found;
     if (!is_integer(text, &raw)) {
         refuse_class(r, n, text);
@@ -301,35 +293,43 @@ static void add_rows(struct pnet_index *r, const struct pnet_yaml_node *n, enum 
     }
 }
 
-static bool same_text(
-    const struct pnet_yaml_node *a, const struct pnet_yaml_node *b, const char *key)
-{
-    const struct pnet_yaml_node *x = pnet_yaml_get(a, key), *y = pnet_yaml_get(b, key);
-    if (!x || !y || !x->text || !y->text) return x == y;
-    return strcmp(x->text, y->text) == 0;
-}
-
-/* Returns the array that an earlier entry read in the same way, as train and val of one file do; -1: there is none. */
-static int find_array(const struct pnet_index *r, const struct pnet_yaml_node *n)
+/* Returns what an entry says of its array, because entries that say the same share it, as train and val of one file do: its
+   values, each with its length. The caller frees it; NULL: memory is out. */
+static char *array_key(const struct pnet_yaml_node *n)
 {
     static const char *const keys[] = {"array", "points", "labels", "kind", "cell"};
-    for (int i = 0; i < r->d->array_count; i++) {
-        int same = 0;
-        while (same < COUNT(keys) && same_text(r->array_nodes[i], n, keys[same])) same++;
-        if (same == COUNT(keys)) return i;
+    struct pnet_memory_stream key;
+    if (!pnet_memory_stream_open(&key)) return NULL;
+    for (int i = 0; i < COUNT(keys); i++) {
+        const struct pnet_yaml_node *value = pnet_yaml_get(n, keys[i]);
+        if (value && value->text)
+            fprintf(key.file, "%zu:%s", strlen(value->text), value->text);
+        else
+            fputc('-', key.file);
     }
-    return -1;
+    return pnet_memory_stream_close(&key, NULL);
 }
 
 /* Makes room for one more array. */
 static bool grow_arrays(struct pnet_index *r)
 {
-    size_t count = (size_t)r->d->array_count + 1;
-    struct pnet_array *arrays = realloc(r->d->arrays, count * sizeof *arrays);
+    if (r->d->array_count < r->array_room) return true;
+    int room = r->array_room ? 2 * r->array_room : 4;
+    struct pnet_array *arrays = realloc(r->d->arrays, (size_t)room * sizeof *arrays);
     if (arrays) r->d->arrays = arrays;
-    const struct pnet_yaml_node **nodes = realloc(r->array_nodes, count * sizeof *nodes);
-    if (nodes) r->array_nodes = nodes;
-    return arrays && nodes;
+    char **keys = realloc(r->array_keys, (size_t)room * sizeof *keys);
+    if (keys) r->array_keys = keys;
+    if (!arrays || !keys) return false;
+    r->array_room = room;
+    return true;
+}
+
+/* Takes over the key of the array that was read last. */
+static void keep_array(struct pnet_index *r, char *key)
+{
+    int array = r->d->array_count++;
+    r->array_keys[array] = key;
+    if (!pnet_name_table_add(&r->arrays, key, strlen(key), array)) pnet_yaml_fail_memory(r->y);
 }
 
 static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
@@ -348,8 +348,9 @@ static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enu
     if (!pnet_yaml_ok(r->y)) return;
 
     struct pnet_dataset *d = r->d;
-    int known = find_array(r, n);
-    bool grown = grow_arrays(r);
+    char *key = array_key(n);
+    int known = key ? (int)pnet_name_table_find(&r->arrays, key, strlen(key)) : -1;
+    bool grown = key && grow_arrays(r);
     char *path = pnet_path_join(r->folder, name);
     bool archive = path && strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".npz") == 0;
     char *second = labels && !archive ? pnet_path_join(r->folder, labels)
@@ -365,10 +366,12 @@ static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enu
         if (status) {
             pnet_index_fail(r, n, status, &e);
         } else {
-            r->array_nodes[d->array_count] = n;
-            add_rows(r, n, s, path, d->array_count++);
+            keep_array(r, key);
+            key = NULL;
+            add_rows(r, n, s, path, d->array_count - 1);
         }
     }
+    free(key);
     free(path);
     free(second);
 }
@@ -456,7 +459,7 @@ static void read_classes(struct pnet_index *r, const struct pnet_yaml_node *root
     }
     read_words(r, classes, PNET_MAX_CLASSES, &r->d->classes, &r->d->class_count);
     if (!pnet_yaml_ok(r->y)) return;
-    check_classes(r, classes);
+    index_classes(r, classes);
     r->d->label_field =
         pnet_index_copy(r, pnet_yaml_string(r->y, pnet_yaml_get(root, "label_field"), "label"));
     read_map(r, root);
@@ -532,7 +535,10 @@ static enum pnet_status finish(
         status = pnet_error_memory(e);
     }
     pnet_yaml_free(y);
-    free(r.array_nodes);
+    for (int i = 0; r.d && i < r.d->array_count; i++) free(r.array_keys[i]);
+    free(r.array_keys);
+    pnet_name_table_free(&r.arrays);
+    pnet_name_table_free(&r.classes);
     free(r.folder);
     if (status)
         pnet_dataset_free(r.d);

@@ -3,6 +3,7 @@
 #define PNET_RUNTIME_DATASET_INDEX_H
 
 #include "runtime/data/dataset.h"
+#include "runtime/base/name_table.h"
 #include "runtime/base/yaml.h"
 
 struct pnet_index {
@@ -10,8 +11,10 @@ struct pnet_index {
     struct pnet_yaml *y; /* errors stick to it */
     char *folder;        /* folder of the index */
     int64_t room[PNET_SPLITS];
-    const struct pnet_yaml_node *
-        *array_nodes; /* [d->array_count] the entry that each array was read for */
+    struct pnet_name_table classes; /* the classes by their names */
+    struct pnet_name_table arrays;  /* d->arrays by what their entries say of them */
+    char **array_keys;              /* [d->array_count] the names in that table */
+    int array_room;                 /* of d->arrays and array_keys */
 };
 
 /* Passes an error without a line on to the document. */

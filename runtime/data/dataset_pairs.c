@@ -129,10 +129,7 @@ static void add_information(
     struct pnet_listing *l, const struct pnet_log_pair *at, const struct pnet_information *n)
 {
     struct pnet_index *r = l->r;
-    const struct pnet_log_information *found = NULL;
-    for (int64_t i = 0; i < n->count && !found; i++)
-        if (n->pairs[i].target == at->target && n->pairs[i].source == at->source)
-            found = &n->pairs[i];
+    const struct pnet_log_information *found = pnet_information_find(n, at->target, at->source);
     if (!found) {
         pnet_yaml_fail(r->y, l->n, "info: says nothing of fragments %" PRId64 " and %" PRId64,
             at->target, at->source);

@@ -254,6 +254,15 @@ static enum pnet_status read_information(
     return fault ? pnet_text_error(t, e, "%s", fault) : PNET_OK;
 }
 
+/* Pairs that are there several times keep the order of the file. */
+static int by_pair(const void *a, const void *b)
+{
+    const struct pnet_log_information *x = a, *y = b;
+    if (x->target != y->target) return x->target < y->target ? -1 : 1;
+    if (x->source != y->source) return x->source < y->source ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
 enum pnet_status pnet_information_parse(const char *path, const void *text, size_t size,
     struct pnet_information *n, struct pnet_error *e)
 {
@@ -261,8 +270,29 @@ enum pnet_status pnet_information_parse(const char *path, const void *text, size
     void *items;
     enum pnet_status status = read_items(path, text, size, &kind, &items, &n->count, e);
     n->pairs = items;
-    if (status) pnet_information_free(n);
-    return status;
+    if (status) {
+        pnet_information_free(n);
+        return status;
+    }
+    for (int64_t i = 0; i < n->count; i++) n->pairs[i].number = i;
+    qsort(n->pairs, (size_t)n->count, sizeof *n->pairs, by_pair);
+    return PNET_OK;
+}
+
+const struct pnet_log_information *pnet_information_find(
+    const struct pnet_information *n, int64_t target, int64_t source)
+{
+    const struct pnet_log_information wanted = {.target = target, .source = source};
+    int64_t low = 0, high = n->count;
+    while (low < high) { /* the first that does not precede it */
+        int64_t middle = low + (high - low) / 2;
+        if (by_pair(&n->pairs[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct pnet_log_information *found = low < n->count ? &n->pairs[low] : NULL;
+    return found && found->target == target && found->source == source ? found : NULL;
 }
 
 void pnet_information_free(struct pnet_information *n)

@@ -55,16 +55,20 @@ void pnet_pose_log_free(struct pnet_pose_log *log);
    q = T p the points that the pair shares, it is the sum of G^T G, G = [I, -[q]x] (Choi, Zhou, Koltun 2015). */
 struct pnet_log_information {
     int64_t target, source;
+    int64_t number; /* its place in the file, from 0 */
     double matrix[36];
 };
 struct pnet_information {
-    struct pnet_log_information *pairs;
+    struct pnet_log_information *pairs; /* [count] by target, then by source */
     int64_t count;
 };
 enum pnet_status pnet_information_read(
     const char *path, struct pnet_information *n, struct pnet_error *e);
 enum pnet_status pnet_information_parse(const char *path, const void *text, size_t size,
     struct pnet_information *n, struct pnet_error *e);
+/* Returns the matrix of a pair, the first of the file if it has several; NULL: it has none. */
+const struct pnet_log_information *pnet_information_find(
+    const struct pnet_information *n, int64_t target, int64_t source);
 void pnet_information_free(struct pnet_information *n);
 
 /* Poses of KITTI's odometry: a line of 12 numbers a frame. */

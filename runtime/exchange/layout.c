@@ -45,15 +45,6 @@ struct pnet_axes pnet_axes_usual(enum pnet_library l)
 
 /* ---- what a parameter is ---- */
 
-/* Returns the first node with the parameter; NULL: none. */
-static const struct pnet_node *node_of(const struct pnet_plan *p, int param)
-{
-    for (int n = 0; n < p->node_count; n++)
-        for (int i = 0; i < p->nodes[n].param_count && !p->nodes[n].dead; i++)
-            if (p->nodes[n].param[i] == param) return &p->nodes[n];
-    return NULL;
-}
-
 static int64_t cube_root(int64_t volume)
 {
     int64_t k = 1;
@@ -64,7 +55,8 @@ static int64_t cube_root(int64_t volume)
 struct pnet_weight_role pnet_weight_role_of(const struct pnet_plan *p, int param)
 {
     const struct pnet_param_info *info = &p->params[param].info;
-    const struct pnet_node *n = node_of(p, param);
+    int node = p->params[param].node;
+    const struct pnet_node *n = node >= 0 ? &p->nodes[node] : NULL;
     struct pnet_weight_role role = {
         .kind = info->kind, .dims = info->dims, .weight = -1, .kernel = 1, .groups = 1};
     memcpy(role.shape, info->shape, sizeof info->shape);

@@ -5,9 +5,16 @@
 
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name)
 {
-    for (int i = 0; i < p->param_count; i++)
-        if (strcmp(p->params[i].name, name) == 0) return i;
-    return -1;
+    int low = 0, high = p->param_count;
+    while (low < high) { /* the first that does not precede it */
+        int middle = low + (high - low) / 2;
+        if (strcmp(p->params[p->params_by_name[middle]].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    int param = low < p->param_count ? p->params_by_name[low] : -1;
+    return param >= 0 && strcmp(p->params[param].name, name) == 0 ? param : -1;
 }
 
 bool pnet_plan_convolves(const struct pnet_plan *p, int node)

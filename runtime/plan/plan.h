@@ -41,6 +41,7 @@ struct pnet_plan_param {
     int64_t offset;   /* elements from the start of the parameter block; gradients, in the order
                          backward   finishes them, have the same offsets */
     int last_use;     /* backward step that finishes its gradient; -1 */
+    int node;         /* the first node that reads it, of those that are not dead; -1: none */
 };
 
 /* Batch norm folded into the layer before it, for inference: weight' = weight * s per output
@@ -118,6 +119,7 @@ struct pnet_plan {
     int tensor_count;
     struct pnet_plan_param *params;
     int param_count;
+    int *params_by_name;      /* [param_count] in the order of their names */
     int64_t param_elements;   /* of the parameter block */
     int64_t trained_elements; /* the first ones: those with gradient and optimiser state */
     int64_t parameter_count;  /* trained numbers, without padding: what papers quote */
@@ -158,7 +160,7 @@ bool pnet_plan_one_frame(const struct pnet_plan *p);
    other tensors. `a + b * 0.5` has two; what is neither a sum nor a number times a value is one. */
 void pnet_plan_terms(const struct pnet_plan *p, int tensor, double *factor);
 
-/* The parameter of that name, or -1. */
+/* The parameter of that name, or -1: a binary search. */
 int pnet_plan_param_find(const struct pnet_plan *p, const char *name);
 
 #endif

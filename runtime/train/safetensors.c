@@ -1,6 +1,7 @@
 #include "runtime/train/safetensors.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
+#include "runtime/base/name_table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -185,29 +186,16 @@ out:
 
 struct pnet_safetensors_memory {
     struct pnet_bytes bytes;
-    json_t *header;  /* owns all names and values */
-    size_t *map;     /* [map_size] row + 1 by hash of the name, open addressing; 0: empty */
-    size_t map_size; /* power of two */
+    json_t *header;              /* owns all names and values */
+    struct pnet_name_table rows; /* by the names of tensors */
 };
 
-static size_t name_slot(const char *name, size_t map_size)
+static enum pnet_status make_table(struct pnet_safetensors *f, struct pnet_error *e)
 {
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
-    return (size_t)(h ^ h >> 32) & (map_size - 1);
-}
-
-static enum pnet_status make_map(struct pnet_safetensors *f, struct pnet_error *e)
-{
-    struct pnet_safetensors_memory *m = f->memory;
-    m->map_size = 2;
-    while (m->map_size < 2 * f->count) m->map_size *= 2;
-    m->map = calloc(m->map_size, sizeof *m->map);
-    if (!m->map) return pnet_error_memory(e);
     for (size_t i = 0; i < f->count; i++) {
-        size_t slot = name_slot(f->tensors[i].name, m->map_size);
-        while (m->map[slot]) slot = (slot + 1) & (m->map_size - 1);
-        m->map[slot] = i + 1;
+        const char *name = f->tensors[i].name;
+        if (!pnet_name_table_add(&f->memory->rows, name, strlen(name), (int64_t)i))
+            return pnet_error_memory(e);
     }
     return PNET_OK;
 }
@@ -215,12 +203,8 @@ static enum pnet_status make_map(struct pnet_safetensors *f, struct pnet_error *
 const struct pnet_safetensor *pnet_safetensors_find(
     const struct pnet_safetensors *f, const char *name)
 {
-    const struct pnet_safetensors_memory *m = f->memory;
-    for (size_t slot = name_slot(name, m->map_size); m->map[slot];
-         slot = (slot + 1) & (m->map_size - 1))
-        if (strcmp(f->tensors[m->map[slot] - 1].name, name) == 0)
-            return &f->tensors[m->map[slot] - 1];
-    return NULL;
+    int64_t row = pnet_name_table_find(&f->memory->rows, name, strlen(name));
+    return row >= 0 ? &f->tensors[row] : NULL;
 }
 
 const char *pnet_safetensors_metadata(const struct pnet_safetensors *f, const char *key)
@@ -371,7 +355,7 @@ static enum pnet_status read_header(const char *file, struct pnet_safetensors *f
         if (status != PNET_OK) return status;
     }
     status = check_cover(file, f, data, data_size, e);
-    return status == PNET_OK ? make_map(f, e) : status;
+    return status == PNET_OK ? make_table(f, e) : status;
 }
 
 enum pnet_status pnet_safetensors_parse(const char *name, const void *bytes, size_t size,
@@ -411,7 +395,7 @@ void pnet_safetensors_free(struct pnet_safetensors *f)
     if (f->memory) {
         json_decref(f->memory->header);
         if (f->memory->bytes.data) pnet_bytes_free(&f->memory->bytes);
-        free(f->memory->map);
+        pnet_name_table_free(&f->memory->rows);
     }
     free(f->memory);
     free(f->tensors);

@@ -406,8 +406,8 @@ static void lose_one(struct client *c, const char *of)
     client_change(c, of, (const int[]){90, 0, 91, 0}, "");
 }
 
-/* What a document includes is lost: of names, nothing is said; its own text can be formatted. A document that has nothing to do with
-   it only cannot rename. */
+/* What a document includes is lost: of names, nothing is said; its own text can be formatted. A document that has nothing to do
+   with it only cannot rename. */
 static void check_include(void)
 {
     static const char main_text[] = "pnet 1\ninclude \"other.pnet\"\nx=v\n",
