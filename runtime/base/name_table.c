@@ -32,14 +32,16 @@ static bool grow(struct pnet_name_table *t)
     return true;
 }
 
-bool pnet_name_table_add(struct pnet_name_table *t, const char *name, size_t length, int64_t number)
+int64_t *pnet_name_table_at(
+    struct pnet_name_table *t, const char *name, size_t length, int64_t number)
 {
-    if (t->count >= t->size / 2 && !grow(t)) return false;
+    if (t->count >= t->size / 2 && !grow(t)) return NULL;
     struct pnet_name_slot *s = slot_of(t, name, length);
-    if (s->name) return true;
-    *s = (struct pnet_name_slot){name, length, number};
-    t->count++;
-    return true;
+    if (!s->name) {
+        *s = (struct pnet_name_slot){name, length, number};
+        t->count++;
+    }
+    return &s->number;
 }
 
 int64_t pnet_name_table_find(const struct pnet_name_table *t, const char *name, size_t length)

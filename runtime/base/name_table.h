@@ -20,8 +20,9 @@ struct pnet_name_table {
     size_t size;  /* power of two, or 0 */
 };
 
-/* Adds a name of `length` bytes; one that is there keeps its number. False: memory is out. */
-bool pnet_name_table_add(
+/* Returns where the number of a name of `length` bytes stands, until the next call; a name that is not there is added with
+   `number`. NULL: memory is out. */
+int64_t *pnet_name_table_at(
     struct pnet_name_table *t, const char *name, size_t length, int64_t number);
 /* Returns the number of a name, which must not be negative; -1: it is not there. */
 int64_t pnet_name_table_find(const struct pnet_name_table *t, const char *name, size_t length);

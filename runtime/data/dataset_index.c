@@ -57,7 +57,7 @@ static void index_classes(struct pnet_index *r, const struct pnet_yaml_node *n)
 {
     for (int i = 0; i < r->d->class_count; i++) {
         const char *name = r->d->classes[i];
-        if (!pnet_name_table_add(&r->classes, name, strlen(name), i)) {
+        if (!pnet_name_table_at(&r->classes, name, strlen(name), i)) {
             pnet_yaml_fail_memory(r->y);
             return;
         }
@@ -329,7 +329,7 @@ static void keep_array(struct pnet_index *r, char *key)
 {
     int array = r->d->array_count++;
     r->array_keys[array] = key;
-    if (!pnet_name_table_add(&r->arrays, key, strlen(key), array)) pnet_yaml_fail_memory(r->y);
+    if (!pnet_name_table_at(&r->arrays, key, strlen(key), array)) pnet_yaml_fail_memory(r->y);
 }
 
 static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,

@@ -139,30 +139,31 @@ enum pnet_status pnet_import_weights(const struct pnet_exchange *x, const char *
 /* ---- export ---- */
 
 /* Does the library call the weight of this parameter's layer "kernel"? The name of the weight says so. */
-static enum pnet_status kernel_word(const struct pnet_exchange *x,
+static enum pnet_status kernel_word(const struct pnet_plan *p, const struct pnet_naming *naming,
     const struct pnet_weight_role *role, bool *is_kernel, struct pnet_error *e)
 {
     *is_kernel = false;
     if (role->weight < 0) return PNET_OK;
-    const struct pnet_plan_param *q = &x->plan->params[role->weight];
-    char *name = pnet_name_theirs(x->library, x->map, x->map_name, q->name, q->info.kind, e);
+    const struct pnet_plan_param *q = &p->params[role->weight];
+    char *name = pnet_name_theirs(naming, q->name, q->info.kind, e);
     if (!name) return e->status;
     *is_kernel = pnet_name_is_kernel(name);
     free(name);
     return PNET_OK;
 }
 
-static enum pnet_status export_one(const struct pnet_exchange *x, int param, const char *file,
-    const struct pnet_safetensors *from, struct pnet_exchanged *r, struct pnet_error *e)
+static enum pnet_status export_one(const struct pnet_exchange *x, const struct pnet_naming *naming,
+    int param, const char *file, const struct pnet_safetensors *from, struct pnet_exchanged *r,
+    struct pnet_error *e)
 {
     const struct pnet_plan_param *q = &x->plan->params[param];
     struct pnet_weight_role role = pnet_weight_role_of(x->plan, param);
     struct pnet_form forms[PNET_MOST_FORMS];
     bool is_kernel;
-    char *theirs = pnet_name_theirs(x->library, x->map, x->map_name, q->name, q->info.kind, e);
+    char *theirs = pnet_name_theirs(naming, q->name, q->info.kind, e);
     if (!theirs) return e->status;
     r->names[r->name_count++] = theirs;
-    enum pnet_status st = kernel_word(x, &role, &is_kernel, e);
+    enum pnet_status st = kernel_word(x->plan, naming, &role, &is_kernel, e);
     if (st) return st;
     if (!pnet_forms(x->library, &x->axes, &role, is_kernel, forms))
         return pnet_error_set(e, PNET_BAD_MODEL, "%s has no layer for `%s`: groups=%lld",
@@ -190,10 +191,14 @@ static enum pnet_status export_one(const struct pnet_exchange *x, int param, con
 enum pnet_status pnet_export_weights(const struct pnet_exchange *x, const char *name,
     const struct pnet_safetensors *file, struct pnet_exchanged *r, struct pnet_error *e)
 {
+    struct pnet_naming naming = {.map = NULL};
     enum pnet_status st = make_room(x->plan, 0, r, e);
+    if (!st && !pnet_naming_new(x->library, x->map, x->map_name, &naming))
+        st = pnet_error_memory(e);
     for (int i = 0; i < x->plan->param_count && !st; i++)
-        if (x->plan->params[i].offset >= 0) st = export_one(x, i, name, file, r, e);
+        if (x->plan->params[i].offset >= 0) st = export_one(x, &naming, i, name, file, r, e);
     if (st) pnet_exchanged_free(r);
+    pnet_naming_free(&naming);
     return st;
 }
 

@@ -54,63 +54,116 @@ enum pnet_status pnet_names_theirs(enum pnet_library l, const struct pnet_safete
 
 /* ---- backwards ---- */
 
+bool pnet_naming_new(enum pnet_library l, const struct pnet_name_rules *map, const char *map_name,
+    struct pnet_naming *n)
+{
+    *n = (struct pnet_naming){.library = l, .map = map, .map_name = map_name};
+    if (!pnet_name_index_new(map, false, &n->theirs)) return false;
+    if (pnet_name_index_new(map, true, &n->ours)) return true;
+    pnet_name_index_free(&n->theirs);
+    return false;
+}
+
+void pnet_naming_free(struct pnet_naming *n)
+{
+    pnet_name_index_free(&n->theirs);
+    pnet_name_index_free(&n->ours);
+}
+
 struct search {
-    enum pnet_library library;
-    const struct pnet_name_rules *map;
+    const struct pnet_naming *naming;
     const char *name; /* in pnet */
+    bool failed;      /* memory is out */
 };
 
-/* Tells whether the library's name stands for the searched one; false with *failed set: out of memory. */
-static bool leads_back(const struct search *s, const char *theirs, bool *failed)
+/* Tells whether the library's name stands for the searched one. */
+static bool leads_back(struct search *s, const char *theirs)
 {
-    char *ours = pnet_name_map(s->map, theirs);
+    char *ours = pnet_name_map(s->naming->map, &s->naming->theirs, theirs);
     if (!ours) {
-        *failed = true;
+        s->failed = true;
         return false;
     }
-    if (has_kernels(s->library)) swap_word(ours, kernel_word, weight_word);
+    if (has_kernels(s->naming->library)) swap_word(ours, kernel_word, weight_word);
     bool same = strcmp(ours, s->name) == 0;
     free(ours);
     return same;
 }
 
-/* Undoes rule number `rule` (-1: none) on the name, as it is and then with "kernel" in place of its last word "weight".
-   `as_kernel`: the last word "weight" of what results becomes "kernel". Returns the result if the map leads back from it, else
-   NULL; *failed: out of memory. */
-static char *try_rule(const struct search *s, int rule, bool as_kernel, bool *failed)
+/* Undoes rule number `rule` (-1: none) on the name, with "kernel" in place of its last word "weight" if `swapped`. `as_kernel`:
+   the last word "weight" of what results becomes "kernel". Returns the result if the map leads back from it, else NULL. */
+static char *try_name(struct search *s, int rule, bool swapped, bool as_kernel)
 {
-    for (int before = 0; before < 2; before++) {
-        char *ours = strdup(s->name), *theirs = NULL;
-        if (ours && before) swap_word(ours, weight_word, kernel_word);
-        if (ours && rule < 0)
-            theirs = strdup(ours);
-        else if (ours)
-            theirs = pnet_name_unmap(s->map, rule, ours, failed);
-        *failed |= !ours || (rule < 0 && !theirs);
-        free(ours);
-        if (theirs && as_kernel) swap_word(theirs, weight_word, kernel_word);
-        if (theirs && !*failed && leads_back(s, theirs, failed)) return theirs;
-        free(theirs);
-        if (*failed || !has_kernels(s->library)) return NULL;
-    }
+    char *ours = strdup(s->name), *theirs = NULL;
+    s->failed |= !ours;
+    if (ours && swapped) swap_word(ours, weight_word, kernel_word);
+    if (ours && rule >= 0)
+        theirs = pnet_name_rule_apply(&s->naming->map->items[rule], true, ours, &s->failed);
+    else if (ours)
+        s->failed |= !(theirs = strdup(ours));
+    free(ours);
+    if (theirs && as_kernel) swap_word(theirs, weight_word, kernel_word);
+    if (theirs && !s->failed && leads_back(s, theirs)) return theirs;
+    free(theirs);
     return NULL;
 }
 
-char *pnet_name_theirs(enum pnet_library l, const struct pnet_name_rules *map, const char *map_name,
-    const char *name, enum pnet_param_kind kind, struct pnet_error *e)
+/* The same with the name as it is, then with "kernel"; all of that with `as_kernel`, if the library has kernels there, then
+   without, for a rule that names a "weight". */
+static char *try_rule(struct search *s, int rule, bool kernels)
 {
-    struct search s = {l, map, name};
-    bool failed = false, as_kernel = has_kernels(l) && kind == PNET_PARAM_CELLS;
-    for (int rule = 0; rule <= map->count && !failed; rule++) {
-        char *found = try_rule(&s, rule < map->count ? rule : -1, as_kernel, &failed);
-        if (!found && !failed && as_kernel) /* a rule that names a "weight" */
-            found = try_rule(&s, rule < map->count ? rule : -1, false, &failed);
-        if (found) return found;
+    char *found = NULL;
+    for (int as_kernel = kernels; as_kernel >= 0 && !found && !s->failed; as_kernel--)
+        for (int swapped = 0; swapped <= has_kernels(s->naming->library) && !found && !s->failed;
+             swapped++)
+            found = try_name(s, rule, swapped, as_kernel);
+    return found;
+}
+
+/* Sets *rules to those whose right side matches the name, with either last word, in their order. The caller frees it. */
+static void find_rules(struct search *s, int **rules, int *count)
+{
+    const struct pnet_name_index *x = &s->naming->ours;
+    int *more = NULL, added = 0, kept = 0;
+    char *other = strdup(s->name);
+    *rules = NULL;
+    *count = 0;
+    s->failed |= !other || !pnet_name_index_find(x, s->name, rules, count);
+    if (other && has_kernels(s->naming->library)) {
+        swap_word(other, weight_word, kernel_word);
+        if (strcmp(other, s->name) != 0)
+            s->failed |= !pnet_name_index_find(x, other, &more, &added);
     }
-    if (failed)
+    free(other);
+    int *all = s->failed ? NULL : malloc(((size_t)*count + (size_t)added + 1) * sizeof *all);
+    s->failed |= !all;
+    for (int i = 0, k = 0; all && (i < *count || k < added);) { /* merges them */
+        bool first = k == added || (i < *count && (*rules)[i] <= more[k]);
+        int rule = first ? (*rules)[i++] : more[k++];
+        if (!kept || all[kept - 1] != rule) all[kept++] = rule;
+    }
+    free(*rules);
+    free(more);
+    *rules = all;
+    *count = kept;
+}
+
+char *pnet_name_theirs(
+    const struct pnet_naming *n, const char *name, enum pnet_param_kind kind, struct pnet_error *e)
+{
+    struct search s = {.naming = n, .name = name};
+    bool kernels = has_kernels(n->library) && kind == PNET_PARAM_CELLS;
+    int *rules, count;
+    char *found = NULL;
+    find_rules(&s, &rules, &count);
+    for (int i = 0; i <= count && !found && !s.failed; i++)
+        found = try_rule(&s, i < count ? rules[i] : -1, kernels);
+    free(rules);
+    if (found) return found;
+    if (s.failed)
         pnet_error_memory(e);
     else
-        pnet_error_set(e, PNET_USAGE, "%s: gives no tensor the name %.200s", map_name, name);
+        pnet_error_set(e, PNET_USAGE, "%s: gives no tensor the name %.200s", n->map_name, name);
     return NULL;
 }
 

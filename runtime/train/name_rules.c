@@ -133,20 +133,12 @@ static int replace(const char *from, const char *to, const char *name, char **te
     return size >= 0 ? 1 : size == -2 ? 0 : -1;
 }
 
-char *pnet_name_map(const struct pnet_name_rules *map, const char *name)
+char *pnet_name_rule_apply(
+    const struct pnet_name_rule *rule, bool backwards, const char *name, bool *failed)
 {
     char *text;
-    for (int i = 0; i < map->count; i++) {
-        int done = replace(map->items[i].pattern, map->items[i].to, name, &text);
-        if (done) return done > 0 ? text : NULL;
-    }
-    return strdup(name);
-}
-
-char *pnet_name_unmap(const struct pnet_name_rules *map, int rule, const char *name, bool *failed)
-{
-    char *text;
-    int done = replace(map->items[rule].to, map->items[rule].pattern, name, &text);
+    int done = backwards ? replace(rule->to, rule->pattern, name, &text)
+                         : replace(rule->pattern, rule->to, name, &text);
     *failed |= done < 0;
     return done > 0 ? text : NULL;
 }

@@ -31,12 +31,10 @@ void pnet_name_rules_free(struct pnet_name_rules *r);
 
 /* A pattern is a name, the first words of a name ("net.a" matches "net.a.conv.weight"), or contains * for any letters. */
 bool pnet_name_matches(const char *pattern, const char *name);
-/* Returns the name after the first matching rule of the map: the rule replaces the words of the pattern; if both sides have a
-   *, the text that the * of the pattern matches replaces the other *. Without a matching rule the name is unchanged. The caller
-   frees the result; NULL: out of memory. */
-char *pnet_name_map(const struct pnet_name_rules *map, const char *name);
-/* Applies rule number `rule` of the map backwards. Returns NULL if its replacement does not match the name, and if memory is out;
-   then *failed is set. The caller frees the result. */
-char *pnet_name_unmap(const struct pnet_name_rules *map, int rule, const char *name, bool *failed);
+/* Applies one rule of a map to a name that its pattern matches: the rule replaces the words of the pattern; if both sides have a
+   *, the text that the * of the pattern matches replaces the other *. `backwards`: with its sides exchanged. Returns NULL if the
+   pattern does not match the name, and if memory is out; then *failed is set. The caller frees the result. */
+char *pnet_name_rule_apply(
+    const struct pnet_name_rule *rule, bool backwards, const char *name, bool *failed);
 
 #endif

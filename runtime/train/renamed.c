@@ -1,4 +1,5 @@
 #include "runtime/train/renamed.h"
+#include "runtime/train/name_index.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +20,13 @@ enum pnet_status pnet_renamed_new(const struct pnet_safetensors *file,
     r->names = calloc(file->count + 1, sizeof *r->names);
     r->left = calloc(file->count + 1, sizeof *r->left);
     r->order = calloc(file->count + 1, sizeof *r->order);
-    bool failed = !r->names || !r->left || !r->order;
+    struct pnet_name_index x = {.next = NULL};
+    bool failed = !r->names || !r->left || !r->order || !pnet_name_index_new(map, false, &x);
     for (size_t i = 0; i < file->count && !failed; i++) {
-        r->names[i] = pnet_name_map(map, file->tensors[i].name);
+        r->names[i] = pnet_name_map(map, &x, file->tensors[i].name);
         failed = !r->names[i];
     }
+    pnet_name_index_free(&x);
     if (!failed) return PNET_OK;
     pnet_renamed_free(r);
     return pnet_error_memory(e);

@@ -194,7 +194,7 @@ static enum pnet_status make_table(struct pnet_safetensors *f, struct pnet_error
 {
     for (size_t i = 0; i < f->count; i++) {
         const char *name = f->tensors[i].name;
-        if (!pnet_name_table_add(&f->memory->rows, name, strlen(name), (int64_t)i))
+        if (!pnet_name_table_at(&f->memory->rows, name, strlen(name), (int64_t)i))
             return pnet_error_memory(e);
     }
     return PNET_OK;

@@ -12,7 +12,7 @@ static void check_names(void)
     CHECK(pnet_name_table_find(&t, "a", 1) == -1);
     for (int i = 0; i < NAMES; i++) {
         int length = snprintf(names[i], sizeof names[i], "layer%d.weight", 7 * i);
-        CHECK(pnet_name_table_add(&t, names[i], (size_t)length, i));
+        CHECK(pnet_name_table_at(&t, names[i], (size_t)length, i));
     }
     CHECK(t.count == NAMES && t.size >= 2 * t.count && t.size <= 4 * t.count);
     for (int i = 0; i < NAMES; i++) {
@@ -32,8 +32,8 @@ static void check_names(void)
 static void check_same(void)
 {
     struct pnet_name_table t = {.slots = NULL};
-    CHECK(pnet_name_table_add(&t, "same", 4, 1) && pnet_name_table_add(&t, "same too", 4, 2));
-    CHECK(pnet_name_table_add(&t, "", 0, 3) && pnet_name_table_add(&t, "a\0b", 3, 4));
+    CHECK(pnet_name_table_at(&t, "same", 4, 1) && pnet_name_table_at(&t, "same too", 4, 2));
+    CHECK(pnet_name_table_at(&t, "", 0, 3) && pnet_name_table_at(&t, "a\0b", 3, 4));
     CHECK(t.count == 3 && pnet_name_table_find(&t, "same", 4) == 1);
     CHECK(pnet_name_table_find(&t, "x", 0) == 3 && pnet_name_table_find(&t, "a\0b", 3) == 4);
     CHECK(pnet_name_table_find(&t, "a\0c", 3) == -1);
