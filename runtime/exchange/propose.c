@@ -1,33 +1,11 @@
 #include "runtime/exchange/propose.h"
+#include "runtime/base/name_table.h"
 #include "runtime/base/yaml.h"
 #include "runtime/exchange/names.h"
+#include "runtime/exchange/propose_match.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* The tensors or weights whose names differ in the last word alone. */
-struct layer {
-    const char *name; /* [length], without the last word and its dot */
-    size_t length;
-    size_t *items; /* [count] rows of the file, or parameters */
-    size_t count;
-    int64_t match; /* of a model's layer: the layer of the file; -1: none */
-    bool taken;    /* of a file's layer */
-};
-
-struct layers {
-    struct layer *at; /* [count] */
-    size_t count;
-    size_t *items; /* of all layers */
-};
-
-struct proposing {
-    const struct pnet_exchange *x;
-    const struct pnet_safetensors *file;
-    struct layers theirs, ours;
-    struct pnet_renamed names; /* "kernel" made "weight", no map */
-    bool *fit;                 /* [ours.count][theirs.count] */
-};
 
 /* ---- layers ---- */
 
@@ -60,13 +38,13 @@ static int by_stem(const void *a, const void *b)
 
 static int by_first_item(const void *a, const void *b)
 {
-    const struct layer *x = a, *y = b;
+    const struct pnet_layer *x = a, *y = b;
     return (x->items[0] > y->items[0]) - (x->items[0] < y->items[0]);
 }
 
 /* Puts items of one stem together; layers are in the order of their first items. */
 static enum pnet_status collect(
-    struct item *items, size_t count, struct layers *l, struct pnet_error *e)
+    struct item *items, size_t count, struct pnet_layers *l, struct pnet_error *e)
 {
     l->at = calloc(count + 1, sizeof *l->at);
     l->items = calloc(count + 1, sizeof *l->items);
@@ -75,7 +53,7 @@ static enum pnet_status collect(
     for (size_t i = 0; i < count; i++) {
         l->items[i] = items[i].index;
         if (!i || !same_stem(&items[i], &items[i - 1]))
-            l->at[l->count++] = (struct layer){
+            l->at[l->count++] = (struct pnet_layer){
                 .name = items[i].name, .length = items[i].stem, .items = &l->items[i], .match = -1};
         l->at[l->count - 1].count++;
     }
@@ -83,7 +61,7 @@ static enum pnet_status collect(
     return PNET_OK;
 }
 
-static enum pnet_status collect_ours(struct proposing *p, struct pnet_error *e)
+static enum pnet_status collect_ours(struct pnet_matching *p, struct pnet_error *e)
 {
     const struct pnet_plan *plan = p->x->plan;
     struct item *items = calloc((size_t)plan->param_count + 1, sizeof *items);
@@ -143,14 +121,14 @@ static bool is_alphabetical(const struct pnet_safetensors *f)
 }
 
 /* Collects the file's layers; items are rows of the file. */
-static enum pnet_status collect_theirs(struct proposing *p, struct pnet_error *e)
+static enum pnet_status collect_theirs(struct pnet_matching *p, struct pnet_error *e)
 {
     const struct pnet_safetensors *f = p->file;
     struct item *items = calloc(f->count + 1, sizeof *items);
     size_t *rows = calloc(f->count + 1, sizeof *rows), count = 0;
     enum pnet_status st = items && rows ? PNET_OK : pnet_error_memory(e);
     for (size_t i = 0; i < f->count && !st; i++)
-        if (!p->names.left[i])
+        if (!p->names->left[i])
             items[count++] = (struct item){f->tensors[i].name, stem_of(f->tensors[i].name), i};
     if (!st && is_alphabetical(f)) qsort(items, count, sizeof *items, by_name);
     for (size_t i = 0; i < count && !st; i++) { /* for a while items count in the chosen order */
@@ -164,113 +142,18 @@ static enum pnet_status collect_theirs(struct proposing *p, struct pnet_error *e
     return st;
 }
 
-/* ---- which fit ---- */
-
-/* Returns the layer's tensor for a weight of that last word, or NULL. */
-static const struct pnet_safetensor *tensor_for(
-    const struct proposing *p, const struct layer *theirs, const char *word)
-{
-    for (size_t i = 0; i < theirs->count; i++)
-        if (strcmp(pnet_last_word(p->names.names[theirs->items[i]]), word) == 0)
-            return &p->file->tensors[theirs->items[i]];
-    return NULL;
-}
-
-static bool fits(const struct proposing *p, const struct layer *ours, const struct layer *theirs)
-{
-    if (ours->count != theirs->count) return false;
-    if (memchr(theirs->name, '*', theirs->length))
-        return false; /* a map would take it for a pattern */
-    for (size_t i = 0; i < ours->count; i++) {
-        int param = (int)ours->items[i];
-        struct pnet_form forms[PNET_MOST_FORMS];
-        const struct pnet_safetensor *t =
-            tensor_for(p, theirs, pnet_last_word(p->x->plan->params[param].name));
-        if (!t || !pnet_tensor_type_is_real(t->dtype)) return false;
-        struct pnet_weight_role role = pnet_weight_role_of(p->x->plan, param);
-        int count =
-            pnet_forms(p->x->library, &p->x->axes, &role, pnet_name_is_kernel(t->name), forms);
-        if (!pnet_form_find(forms, count, t->dims, t->shape)) return false;
-    }
-    return true;
-}
-
-static enum pnet_status find_fitting(struct proposing *p, struct pnet_error *e)
-{
-    size_t theirs = p->theirs.count;
-    p->fit = calloc(p->ours.count * theirs + 1, sizeof *p->fit);
-    if (!p->fit) return pnet_error_memory(e);
-    for (size_t m = 0; m < p->ours.count; m++)
-        for (size_t t = 0; t < theirs; t++)
-            p->fit[m * theirs + t] = fits(p, &p->ours.at[m], &p->theirs.at[t]);
-    return PNET_OK;
-}
-
-/* Takes a layer of the file away from all layers of the model but the one that it is matched to. */
-static void match(struct proposing *p, size_t ours, size_t theirs)
-{
-    p->ours.at[ours].match = (int64_t)theirs;
-    p->theirs.at[theirs].taken = true;
-    for (size_t m = 0; m < p->ours.count; m++) p->fit[m * p->theirs.count + theirs] = false;
-}
-
-/* Matches the layers whose names are right already. */
-static size_t match_names(struct proposing *p)
-{
-    size_t named = 0;
-    for (size_t m = 0; m < p->ours.count; m++)
-        for (size_t t = 0; t < p->theirs.count; t++) {
-            const struct layer *a = &p->ours.at[m], *b = &p->theirs.at[t];
-            if (a->length != b->length || memcmp(a->name, b->name, a->length) != 0) continue;
-            if (!p->fit[m * p->theirs.count + t]) continue;
-            match(p, m, t);
-            named++;
-            break;
-        }
-    return named;
-}
-
-/* Matches the open layers of the model that the same layers of the file fit as layer `first`, if they are as many as these.
-   Returns how many they are, 0 if they stay open. `group` has room for all layers of the model. */
-static size_t match_alike(struct proposing *p, size_t first, size_t *group)
-{
-    size_t theirs = p->theirs.count, fitting = 0, alike = 0;
-    const bool *row = p->fit + first * theirs;
-    for (size_t t = 0; t < theirs; t++) fitting += row[t];
-    for (size_t m = first; m < p->ours.count && fitting; m++)
-        if (p->ours.at[m].match < 0 && memcmp(row, p->fit + m * theirs, theirs * sizeof *row) == 0)
-            group[alike++] = m;
-    if (!fitting || fitting != alike) return 0;
-    for (size_t t = 0, at = 0; t < theirs && at < alike; t++)
-        if (row[t]) match(p, group[at++], t);
-    return alike;
-}
-
-/* Matches what can be matched. sizes[m]: how many layers are alike to the model's layer `m`; 0: it is open, or has its name. */
-static void match_shapes(struct proposing *p, size_t *group, size_t *sizes)
-{
-    for (bool more = true; more;) { /* what is matched may leave one layer alone for another */
-        more = false;
-        for (size_t m = 0; m < p->ours.count; m++) {
-            size_t alike = p->ours.at[m].match < 0 ? match_alike(p, m, group) : 0;
-            for (size_t i = 0; i < alike; i++) sizes[group[i]] = alike;
-            more |= alike > 0;
-        }
-    }
-}
-
 /* ---- the map ---- */
 
-/* Does a name of another layer begin with the words of this one? Then a rule for the words would change it too. */
-static bool is_begun_elsewhere(const struct proposing *p, const struct layer *l)
+/* Adds the first words of all names of the file's layers, each number of them but all: a rule for such words would change these
+   names. False: memory is out. */
+static bool find_beginnings(const struct pnet_layers *theirs, struct pnet_name_table *begun)
 {
-    for (size_t i = 0; i < p->theirs.count; i++) {
-        const struct layer *o = &p->theirs.at[i];
-        if (o != l && o->length > l->length && o->name[l->length] == '.' &&
-            memcmp(o->name, l->name, l->length) == 0)
-            return true;
-    }
-    return false;
+    for (size_t i = 0; i < theirs->count; i++)
+        for (size_t at = 0; at < theirs->at[i].length; at++)
+            if (theirs->at[i].name[at] == '.' &&
+                !pnet_name_table_at(begun, theirs->at[i].name, at, 0))
+                return false;
+    return true;
 }
 
 /* Writes one rule; false: memory is out. `alike`: how many layers the one of the rule was chosen from by their order. */
@@ -293,13 +176,15 @@ static bool put_rule(const char *from, const char *to, size_t alike, FILE *out)
 
 /* Writes the rules of one match; false: memory is out. There is one rule for the words of the layer, unless the library calls a
    linear layer's weight "kernel": going back, only a rule for the whole name says so. */
-static bool put_match(const struct proposing *p, const struct layer *ours, size_t alike, FILE *out)
+static bool put_match(const struct pnet_matching *p, const struct pnet_name_table *begun,
+    const struct pnet_layer *ours, size_t alike, FILE *out)
 {
-    const struct layer *theirs = &p->theirs.at[ours->match];
-    bool words = ours->length && theirs->length && !is_begun_elsewhere(p, theirs);
+    const struct pnet_layer *theirs = &p->theirs.at[ours->match];
+    bool words = ours->length && theirs->length &&
+                 pnet_name_table_find(begun, theirs->name, theirs->length) < 0;
     for (size_t i = 0; i < ours->count && words; i++) {
         const struct pnet_plan_param *q = &p->x->plan->params[ours->items[i]];
-        const struct pnet_safetensor *t = tensor_for(p, theirs, pnet_last_word(q->name));
+        const struct pnet_safetensor *t = pnet_layer_tensor(p, theirs, pnet_last_word(q->name));
         words = q->info.kind != PNET_PARAM_MATRIX || !t || !pnet_name_is_kernel(t->name);
     }
     if (words) {
@@ -311,14 +196,14 @@ static bool put_match(const struct proposing *p, const struct layer *ours, size_
     }
     for (size_t i = 0; i < ours->count; i++) {
         const char *name = p->x->plan->params[ours->items[i]].name;
-        const struct pnet_safetensor *t = tensor_for(p, theirs, pnet_last_word(name));
+        const struct pnet_safetensor *t = pnet_layer_tensor(p, theirs, pnet_last_word(name));
         if (t && !put_rule(t->name, name, alike, out)) return false;
     }
     return true;
 }
 
 /* Lists what the map leaves open as comments. */
-static void put_open(const struct proposing *p, FILE *out)
+static void put_open(const struct pnet_matching *p, FILE *out)
 {
     char shape[PNET_SHAPE_TEXT];
     for (size_t m = 0; m < p->ours.count; m++)
@@ -337,14 +222,13 @@ static void put_open(const struct proposing *p, FILE *out)
 }
 
 static enum pnet_status put_map(
-    struct proposing *p, FILE *out, struct pnet_proposal *r, struct pnet_error *e)
+    struct pnet_matching *p, FILE *out, struct pnet_proposal *r, struct pnet_error *e)
 {
-    size_t *group = calloc(p->ours.count + 1, sizeof *group);
+    struct pnet_name_table begun = {.slots = NULL};
     size_t *sizes = calloc(p->ours.count + 1, sizeof *sizes);
-    bool done = group && sizes;
+    enum pnet_status st = sizes ? pnet_match_layers(p, &r->named, sizes, e) : pnet_error_memory(e);
+    bool done = !st && find_beginnings(&p->theirs, &begun);
     if (done) {
-        r->named = match_names(p);
-        match_shapes(p, group, sizes);
         fputs("# A proposal for a map: check it before it is used.\n", out);
         for (size_t m = 0; m < p->ours.count && !r->ordered; m++) r->ordered = sizes[m] > 1;
         if (r->ordered)
@@ -358,28 +242,28 @@ static enum pnet_status put_map(
         r->open += p->ours.at[m].match < 0;
         r->alone += sizes[m] == 1;
         r->ordered += sizes[m] > 1;
-        if (sizes[m]) done = put_match(p, &p->ours.at[m], sizes[m], out);
+        if (sizes[m]) done = put_match(p, &begun, &p->ours.at[m], sizes[m], out);
     }
     if (done && !r->alone && !r->ordered) fputs("{}\n", out); /* a map without rules */
     if (done) put_open(p, out);
-    free(group);
+    pnet_name_table_free(&begun);
     free(sizes);
-    return done ? PNET_OK : pnet_error_memory(e);
+    return st ? st : done ? PNET_OK : pnet_error_memory(e);
 }
 
 enum pnet_status pnet_propose_map(const struct pnet_exchange *x,
     const struct pnet_safetensors *file, FILE *out, struct pnet_proposal *r, struct pnet_error *e)
 {
     static const struct pnet_name_rules none;
-    struct proposing p = {.x = x, .file = file};
+    struct pnet_renamed names;
+    struct pnet_matching p = {.x = x, .file = file, .names = &names};
     *r = (struct pnet_proposal){0};
-    enum pnet_status st = pnet_names_theirs(x->library, file, &none, x->map_name, &p.names, e);
-    if (!st) st = collect_ours(&p, e);
+    enum pnet_status st = pnet_names_theirs(x->library, file, &none, x->map_name, &names, e);
+    if (st) return st;
+    st = collect_ours(&p, e);
     if (!st) st = collect_theirs(&p, e);
-    if (!st) st = find_fitting(&p, e);
     if (!st) st = put_map(&p, out, r, e);
-    pnet_renamed_free(&p.names);
-    free(p.fit);
+    pnet_renamed_free(&names);
     free(p.theirs.at);
     free(p.theirs.items);
     free(p.ours.at);

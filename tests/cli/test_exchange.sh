@@ -173,6 +173,15 @@ prints '0 are open'
 check "it says what it rests on" grep -q '# the only layer of these shapes' "$work/proposed.yaml"
 check "it says what it rests on" grep -q '# one of [0-9] layers of these shapes, in order' "$work/proposed.yaml"
 check "nothing was imported" test "$(ls "$work"/prop*)" = "$work/proposed.yaml"
+# Of two layers of the model that are alike the file lacks one: neither is taken for the one that is left.
+lacking=$(sed -n 's/^\(layers\.[0-9]*\): "?tiny\.d\.bn".*/\1/p' "$work/proposed.yaml")
+check "the layer is proposed" test -n "$lacking"
+edit "$work/numbered" "$work/lacking" "t = {k: v for k, v in t.items() if not k.startswith('$lacking.')}"
+run 0 import $model --weights "$work/lacking" --from spconv --set c=4 --propose - -q
+for name in tiny.a.unit.out.bn tiny.d.bn; do
+    prints "# open, in the model: $name.weight [4]"
+    check "$name is not proposed" test "$(grep -c "^layers.*$name" "$out")" = 0
+done
 # Lines that rest on order alone have a mark. While one is left the map is refused, in a run config too.
 guesses=$(grep -c ': "?tiny\..*" *# one of' "$work/proposed.yaml")
 check "guesses are marked" test "$guesses" -ge 2
