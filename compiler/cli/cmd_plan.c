@@ -9,7 +9,6 @@
 #include "runtime/data/sample.h"
 #include "runtime/run/runner.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,12 +29,6 @@ static enum pnet_status coordinates_batch(const struct pnet_plan *p, const struc
     return st;
 }
 
-/* Limits counts and capacities to values far below INT64_MAX. */
-static int64_t rounded_up(double x)
-{
-    return (int64_t)ceil(fmin(x, 1e15));
-}
-
 static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, double ratio)
 {
     for (int l = 0; l < p->level_count; l++)
@@ -43,12 +36,12 @@ static void scale_counts(const struct pnet_plan *p, struct pnet_counts *c, doubl
             c->rows[l] =
                 (c->rows[p->levels[l].finer] + p->levels[l].count - 1) / p->levels[l].count;
         else if (p->levels[l].input >= 0)
-            c->rows[l] = rounded_up((double)c->rows[l] * ratio);
+            c->rows[l] = pnet_geo_assumed((double)c->rows[l] * ratio);
         else if (p->levels[l].kind == PNET_GEO_POINTS)
             c->rows[l] = pnet_generated_rows(&p->levels[l], c);
     for (int i = 0; i < p->geo_count; i++)
         for (int k = 0; k < PNET_GEO_COUNTS; k++)
-            c->of[i][k] = rounded_up((double)c->of[i][k] * ratio);
+            c->of[i][k] = pnet_geo_assumed((double)c->of[i][k] * ratio);
 }
 
 static bool same_heading(const struct pnet_geo_kind *a, const struct pnet_geo_kind *b)

@@ -4,9 +4,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A point of the target and its cell; the edge of a cell is the radius. */
+/* A point of the target and its cell; the edge of a cell is the radius. Cells are whole numbers in double: no integer holds
+   every quotient of a coordinate and a radius. */
 struct cell_point {
-    int64_t x, y, z; /* cell */
+    double x, y, z; /* cell */
     const float *point;
 };
 
@@ -20,9 +21,8 @@ static int by_cell(const void *a, const void *b)
 
 static struct cell_point cell_of(double x, double y, double z, double radius_m)
 {
-    return (struct cell_point){.x = (int64_t)floor(x / radius_m),
-        .y = (int64_t)floor(y / radius_m),
-        .z = (int64_t)floor(z / radius_m)};
+    return (struct cell_point){
+        .x = floor(x / radius_m), .y = floor(y / radius_m), .z = floor(z / radius_m)};
 }
 
 /* Returns the first of the sorted points that does not precede the cell. */
@@ -40,23 +40,25 @@ static int64_t first_from(
     return low;
 }
 
-/* The cells of a column are consecutive, so nine searches find the 27 cells around the point. */
+/* The cells of a column are consecutive, so nine searches find the 27 cells around the point. Beyond 2^53 the cells before and
+   after the point's may be the same double: then some of the nine find the same points again. */
 static bool is_near(
     const struct cell_point *sorted, int64_t count, const double p[3], double radius_m)
 {
     struct cell_point home = cell_of(p[0], p[1], p[2], radius_m);
-    for (int64_t x = home.x - 1; x <= home.x + 1; x++)
-        for (int64_t y = home.y - 1; y <= home.y + 1; y++) {
-            struct cell_point column = {.x = x, .y = y, .z = home.z - 1};
-            int64_t i = first_from(sorted, count, &column);
-            for (; i < count && sorted[i].x == x && sorted[i].y == y && sorted[i].z <= home.z + 1;
-                 i++) {
-                double dx = p[0] - (double)sorted[i].point[0];
-                double dy = p[1] - (double)sorted[i].point[1];
-                double dz = p[2] - (double)sorted[i].point[2];
-                if (dx * dx + dy * dy + dz * dz <= radius_m * radius_m) return true;
-            }
+    for (int k = 0; k < 9; k++) {
+        struct cell_point column = {.x = home.x + k / 3 - 1, .y = home.y + k % 3 - 1};
+        column.z = home.z - 1;
+        int64_t i = first_from(sorted, count, &column);
+        for (; i < count && sorted[i].x == column.x && sorted[i].y == column.y &&
+               sorted[i].z <= home.z + 1;
+             i++) {
+            double dx = p[0] - (double)sorted[i].point[0];
+            double dy = p[1] - (double)sorted[i].point[1];
+            double dz = p[2] - (double)sorted[i].point[2];
+            if (dx * dx + dy * dy + dz * dz <= radius_m * radius_m) return true;
         }
+    }
     return false;
 }
 

@@ -36,7 +36,7 @@ static void assume(const struct pnet_plan *p, int item, unsigned forms, struct p
     int level = p->geo[item].request.a;
     const struct pnet_level_info *info = &p->levels[level];
     double fine = p->levels[info->finer].cell, ratio = fine > 0 ? info->cell / fine : 2;
-    c->rows[level] = (int64_t)ceil((double)c->rows[info->finer] * pow(ratio, -1.6));
+    c->rows[level] = pnet_geo_assumed((double)c->rows[info->finer] * pow(ratio, -1.6));
 }
 
 const struct pnet_geo_kind pnet_geo_grid = {

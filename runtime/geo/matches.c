@@ -69,7 +69,7 @@ static void assume(const struct pnet_plan *p, int item, unsigned forms, struct p
     const struct pnet_geo_request *q = &p->geo[item].request;
     double cell = p->levels[q->a].cell;
     double each = cell > 0 ? M_PI * pow((double)q->matches.radius / cell, 2) : 16;
-    c->of[item][0] = (int64_t)ceil((double)c->rows[q->a] * each);
+    c->of[item][0] = pnet_geo_assumed((double)c->rows[q->a] * each);
 }
 
 static void print(const struct pnet_plan *p, const struct pnet_geo_request *q, FILE *out)

@@ -247,10 +247,10 @@ static void assume(const struct pnet_plan *p, int item, unsigned forms, struct p
     const struct pnet_geo_request *q = &p->geo[item].request;
     const struct pnet_neighbourhood *nb = &q->triplets.nb;
     double each = nb->pointwise ? 1 : nb->knn ? nb->knn : pow(nb->kernel, 2) * 1.6;
-    c->of[item][SET_COUNT] = (int64_t)ceil((double)c->rows[q->a] * each);
+    c->of[item][SET_COUNT] = pnet_geo_assumed((double)c->rows[q->a] * each);
     for (int form = 0; form < 2; form++)
         if (pnet_set_has_tiles(forms, form))
-            c->of[item][SET_WORDS + form] = (int64_t)ceil((double)c->of[item][SET_COUNT] * 1.2);
+            c->of[item][SET_WORDS + form] = pnet_geo_assumed((double)c->of[item][SET_COUNT] * 1.2);
 }
 
 static void print(const struct pnet_plan *p, const struct pnet_geo_request *q, FILE *out)

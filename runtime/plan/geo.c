@@ -1,6 +1,8 @@
 #include "runtime/plan/geo_look.h"
 #include "runtime/device/memory.h"
 
+#include <math.h>
+
 #define PNET_GEO(ID, row, arguments) extern const struct pnet_geo_kind pnet_geo_##row;
 #include "runtime/plan/geo.def"
 #undef PNET_GEO
@@ -50,6 +52,11 @@ int64_t pnet_generated_rows(const struct pnet_level_info *l, const struct pnet_c
 {
     int64_t rows = c->rows[l->from];
     return rows > PNET_MAX_ROWS ? rows : rows * l->count;
+}
+
+int64_t pnet_geo_assumed(double count)
+{
+    return count > 0 ? (int64_t)ceil(fmin(count, 1e15)) : 0; /* NaN is not */
 }
 
 bool pnet_geo_stretches(const struct pnet_plan *p, int fine, int coarse)

@@ -170,6 +170,8 @@ bool pnet_geo_searched(const struct pnet_plan *p, int level);
 /* Rows of POINTS from counts of the level that they are generated for. More than PNET_MAX_ROWS where that level has, so that no
    chain of levels overflows. */
 int64_t pnet_generated_rows(const struct pnet_level_info *l, const struct pnet_counts *c);
+/* Rounds an assumed count up. At least 0, and at most 1e15, so that bytes and capacities formed from it do not overflow. */
+int64_t pnet_geo_assumed(double count);
 /* Do rows of the finer level follow those of the coarser one, so that children are stretches of rows? */
 bool pnet_geo_stretches(const struct pnet_plan *p, int fine, int coarse);
 

@@ -263,4 +263,8 @@ for points in 2 2147483647; do
 done
 run 2 check $model --infer --train
 says "--infer or --train, not both"
+# Estimates that no integer holds: a radius of 1e8 cells.
+run 0 plan models/fcgf_kitti.pnet --points 2000000000 --train --set v=0.01mm --set match=1e8
+prints "radius 1000 m: 1000000000000000, "
+
 finish

@@ -1,6 +1,8 @@
 /* Data sets of pairs: poses as files and numbers, what entries list, and what is refused. */
 #include "runtime/data/augment_views.h"
 #include "runtime/data/dataset.h"
+#include "kernels/philox.h"
+#include "runtime/data/dataset_overlap.h"
 #include "runtime/io/npy.h"
 #include "tests/data/folder.h"
 
@@ -448,9 +450,51 @@ static void test_errors(const struct folder *f)
         "3: bad.txt:2: expected a number, got `x`");
 }
 
+/* How many points of one cloud lie near one of the other: every pair is looked at. */
+static int64_t count_near(const float *a, const float *b, int64_t rows, double radius_m)
+{
+    int64_t near = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        bool found = false;
+        for (int64_t j = 0; j < rows; j++) {
+            double square = 0;
+            for (int k = 0; k < 3; k++)
+                square += pow((double)a[3 * i + k] - (double)b[3 * j + k], 2);
+            found |= square <= radius_m * radius_m;
+        }
+        near += found;
+    }
+    return near;
+}
+
+/* Quotients of coordinates and radii that no integer holds, and those around 2^53. */
+static void test_overlap(void)
+{
+    enum { ROWS = 60 };
+    static const double radius_m[] = {0.05, 1e-300, 1e-12, 3, 1e6};
+    static const float scale[] = {1e-30f, 1, 1e6f, 0x1p52f, 0x1p53f, 1e18f, 1e30f};
+    const struct pnet_pose still = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}};
+    struct pnet_rand rand = {.seed = 8, .purpose = PNET_DRAW_TEST};
+    struct pnet_error e;
+    for (size_t s = 0; s < sizeof scale / sizeof *scale; s++)
+        for (size_t r = 0; r < sizeof radius_m / sizeof *radius_m; r++) {
+            float a[3 * ROWS], b[3 * ROWS];
+            int64_t near = -1, want;
+            for (int i = 0; i < 3 * ROWS; i++) { /* every third point is there twice */
+                a[i] = scale[s] * (2 * pnet_rand_unit(&rand, (uint64_t)i) - 1);
+                b[i] = i / 3 % 3 ? -a[3 * ROWS - 1 - i] : a[i];
+            }
+            CHECK(!pnet_overlap(a, ROWS, b, ROWS, &still, radius_m[r], &near, &e));
+            want = count_near(a, b, ROWS, radius_m[r]);
+            CHECKF(near == want && want >= ROWS / 3, "up to %g m, within %g m: %d, not %d",
+                (double)scale[s], radius_m[r], (int)near, (int)want);
+        }
+}
+
 int main(void)
 {
     struct folder f = folder_make();
+    test_overlap();
     put_files(&f);
     test_poses(&f);
     test_lists(&f);
