@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 #include "library/handle.h"
 #include "library/home.h"
+#include "runtime/base/thread.h"
 #include "runtime/run/runner.h"
 #include "runtime/run/updater.h"
 
@@ -60,9 +61,11 @@ struct pnet_session {
     int before;                /* `ordered`, in a call: the GPU to go back to */
 };
 
-/* The error of the caller, or one to throw away: functions of the runtime want one. */
+/* Begins a public function that computes. Takes the error of the caller, or one to throw away: functions of the runtime want one.
+   Limits the threads of the caller, at whose number OpenMP would crash. */
 #define PNET_OWN_ERROR(e)                                                                          \
     struct pnet_error own_error;                                                                   \
+    pnet_threads_limit();                                                                          \
     if (!(e)) (e) = &own_error
 
 /* Copies a struct of a caller that begins with its size; NULL: zeros. A struct of a later version may be longer, up to 4096

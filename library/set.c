@@ -180,6 +180,7 @@ enum pnet_status pnet_set_triplets(const struct pnet_array *i, const struct pnet
 {
     PNET_REQUIRE_PLACE(e, set);
     PNET_REQUIRE(e, PNET_A(ANY, i), PNET_A(ANY, j), PNET_A(ANY, k));
+    PNET_OWN_ERROR(e);
     struct list list[] = {{.name = "i", .array = i, .end = rows_out},
         {.name = "j", .array = j, .end = rows_in}, {.name = "k", .array = k, .end = taps}};
     struct pnet_triplet_options o;
@@ -227,6 +228,7 @@ enum pnet_status pnet_set_indices(
 {
     PNET_REQUIRE(e, PNET_A(SET, set));
     if (count) PNET_REQUIRE(e, PNET_A(ANY, to));
+    PNET_OWN_ERROR(e);
     if (!set->axes)
         return pnet_error_set(
             e, PNET_USAGE, "the set was made from triplets or points: it has no voxels");
@@ -269,6 +271,7 @@ enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, i
     int32_t *k, int64_t count, struct pnet_error *e)
 {
     PNET_REQUIRE(e, PNET_A(SET, set));
+    PNET_OWN_ERROR(e);
     const struct pnet_triplets *t = &set->by_out.triplets;
     if (count != t->count)
         return pnet_error_set(e, PNET_USAGE, "the set has %lld triplets, not %lld",

@@ -58,6 +58,7 @@ enum pnet_status pnet_set_packed_sizes(
     const struct pnet_set *set, struct pnet_packed *packed, struct pnet_error *e)
 {
     PNET_REQUIRE(e, PNET_A(SET, set), PNET_A(ANY, packed));
+    PNET_OWN_ERROR(e);
     const struct pnet_triplets *t = &set->by_out.triplets;
     struct pnet_packed p = {.rows_in = set->in.rows,
         .rows_out = set->out.rows,
@@ -177,6 +178,7 @@ enum pnet_status pnet_set_pack(
     const struct pnet_set *set, const struct pnet_packed *packed, struct pnet_error *e)
 {
     PNET_REQUIRE(e, PNET_A(SET, set), PNET_A(ANY, packed));
+    PNET_OWN_ERROR(e);
     struct pnet_packed given, needs = {.size = sizeof needs};
     struct block b[2];
     enum pnet_status st = pnet_library_take("pnet_packed", packed, &given, sizeof given, e);

@@ -259,6 +259,7 @@ enum pnet_status pnet_set_voxels(const struct pnet_array *indices,
 {
     PNET_REQUIRE_PLACE(e, set);
     PNET_REQUIRE(e, PNET_A(ANY, indices), PNET_AS(ANY, "o", options));
+    PNET_OWN_ERROR(e);
     struct making m = {.set = pnet_handle_new(PNET_CLASS_SET, sizeof *m.set, e)};
     if (!m.set) return PNET_NO_MEMORY;
     enum pnet_status st = pnet_library_take("pnet_voxel_options", options, &m.o, sizeof m.o, e);

@@ -4,6 +4,7 @@
 
 #include "compiler/compile.h"
 #include "runtime/base/error.h"
+#include "runtime/base/thread.h"
 #include "runtime/run/choices.h"
 
 #include <stdbool.h>
@@ -128,7 +129,7 @@ struct model_options {
             "of convolutions, to compare: mvmr-k, mvmr-i, mvmr-j, im2col, gather-gemm-scatter, "   \
             "implicit-gemm"},                                                                      \
         {"memory", 0, OPT_BYTES, &(m)->memory, "SIZE", "budget, as 8GiB"},                         \
-        {"threads", 'j', OPT_COUNT, COUNT(&(m)->threads, 1, 4096), "N",                            \
+        {"threads", 'j', OPT_COUNT, COUNT(&(m)->threads, 1, PNET_THREADS_MOST), "N",               \
             "threads (default: all cores)"},                                                       \
         {"json", 0, OPT_FLAG, &(m)->json, NULL, "print for machines"},                             \
         {"quiet", 'q', OPT_FLAG, &(m)->quiet, NULL, "print results only"},                         \

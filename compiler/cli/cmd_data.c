@@ -6,6 +6,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/base/number.h"
 #include "runtime/base/printable.h"
+#include "runtime/base/thread.h"
 #include "runtime/synth/synth.h"
 
 #include <math.h>
@@ -71,7 +72,8 @@ static int data_synth(int argc, char **argv)
             "pairs: room (default) or street"},
         {"clean", 0, OPT_FLAG, &clean, NULL, "exact surfaces, no noise"},
         {"force", 0, OPT_FLAG, &s.replace, NULL, "replace the data set in DIR, with its clouds"},
-        {"threads", 'j', OPT_COUNT, COUNT(&threads, 1, 4096), "N", "threads (all cores)"},
+        {"threads", 'j', OPT_COUNT, COUNT(&threads, 1, PNET_THREADS_MOST), "N",
+            "threads (all cores)"},
         {"quiet", 'q', OPT_FLAG, &quiet, NULL, "no progress"}};
     int words, code;
     struct pnet_error e = {0};

@@ -1,14 +1,18 @@
 /* pnetc: one command a file. */
 #include "compiler/cli/cli.h"
 #include "runtime/base/guard.h"
+#include "runtime/base/printable.h"
+#include "runtime/base/thread.h"
 #include "runtime/device/device.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const struct command commands[] = {
@@ -122,9 +126,62 @@ static bool keep_standard_streams(void)
     return true;
 }
 
+/* Reads a size of a stack as OpenMP does: 512, in KiB, or 512k, 2M. Returns false if it is none: then OpenMP ignores it. */
+static bool read_stack_size(const char *text, unsigned long long *bytes)
+{
+    static const char units[] = "bkmg";
+    char *end;
+    errno = 0;
+    *bytes = strtoull(text, &end, 10);
+    if (errno || end == text || strchr(text, '-')) return false;
+    end += strspn(end, " \t");
+    const char *unit = *end ? strchr(units, *end | 0x20) : &units[1];
+    if (!unit || (*end && end[1 + strspn(end + 1, " \t")])) return false;
+    for (const char *u = units; u < unit; u++) *bytes = *bytes < 1ULL << 50 ? *bytes << 10 : *bytes;
+    return true;
+}
+
+/* Refuses stacks that a computation would overflow. */
+static enum pnet_status check_stacks(struct pnet_error *e)
+{
+    static const char *const names[] = {
+        "OMP_STACKSIZE", "GOMP_STACKSIZE"}; /* the first one counts */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < PNET_STACK_BYTES)
+        return pnet_error_set(e, PNET_FAILED,
+            "the stack is limited to %llu KiB, but 1024 are needed: ulimit -s 8192",
+            (unsigned long long)limit.rlim_cur >> 10);
+    const char *text = NULL;
+    unsigned long long bytes;
+    for (int i = 0; i < 2 && !text; i++) {
+        text = getenv(names[i]);
+        if (text && read_stack_size(text, &bytes) && bytes < PNET_STACK_BYTES) {
+            char shown[40];
+            return pnet_error_set(e, PNET_FAILED,
+                "%s=%s: stacks of threads need 1M at least: leave it out, or give more", names[i],
+                pnet_printable(text, shown, sizeof shown));
+        }
+    }
+    return PNET_OK;
+}
+
+/* Limits what the environment asks of OpenMP. */
+static void limit_threads(void)
+{
+    int asked = pnet_threads_limit();
+    if (asked)
+        fprintf(stderr,
+            "pnetc: the environment asks for %d threads, at most %d are possible: %d are used\n",
+            asked, (int)PNET_THREADS_MOST, omp_get_max_threads());
+    omp_set_max_active_levels(1); /* a list of numbers asks for regions inside of regions */
+}
+
 int main(int argc, char **argv)
 {
+    struct pnet_error e;
     if (!keep_standard_streams()) return PNET_FAILED;
+    if (check_stacks(&e)) return pnet_cli_complain(&e);
+    limit_threads();
     pnet_device_limit_isa(getenv("PNET_ISA"));
     pnet_guard_begin();
     signal(SIGXFSZ,

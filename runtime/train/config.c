@@ -4,6 +4,7 @@
 #include "kernels/geometry.h"
 #include "runtime/device/device.h"
 #include "runtime/base/glob.h"
+#include "runtime/base/thread.h"
 #include "runtime/base/yaml.h"
 
 #include <stdio.h>
@@ -345,7 +346,7 @@ static void read_memory(struct pnet_yaml *y, const struct pnet_yaml_node *n, str
 
 static void read_threads(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)
 {
-    c->threads = (int)pnet_yaml_int(y, n, 1, 4096, 0);
+    c->threads = (int)pnet_yaml_int(y, n, 1, PNET_THREADS_MOST, 0);
 }
 
 static void read_version(struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_config *c)

@@ -511,8 +511,24 @@ static void test_threads(void)
     points_drop(&c);
 }
 
+/* More threads than libgomp can start. */
+static void test_too_many_threads(void)
+{
+    struct points_cloud c = points_fill(ROWS);
+    int usual = omp_get_max_threads();
+    omp_set_num_threads(100000);
+    struct pnet_points *p = points_make(&c, 0), *g = points_grid(p, 0.2);
+    int threads = omp_get_max_threads();
+    CHECKF(threads >= 1 && threads <= 4096 && points_info(g).rows > 1, "%d threads", threads);
+    omp_set_num_threads(usual);
+    pnet_points_free(g);
+    pnet_points_free(p);
+    points_drop(&c);
+}
+
 int main(void)
 {
+    test_too_many_threads();
     test_levels();
     test_sets();
     test_orders();
