@@ -1,9 +1,13 @@
 #include "lang/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 struct pnet_sources {
     struct pnet_arena *arena;
@@ -140,6 +144,27 @@ static bool is_regular(const char *path, const char **error)
     return false;
 }
 
+/* Opens a file, or a pipe that a shell made for a process, as for <(command). A pipe with a name of its own is refused: reading it
+   may wait for ever. Returns NULL with errno, or with *error. */
+static FILE *open_main(const char *path, const char **error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return NULL;
+    struct stat st;
+    struct statfs fs;
+    FILE *f = NULL;
+    if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fstatfs(fd, &fs) == 0 &&
+        fs.f_type != PIPEFS_MAGIC)
+        *error = "a named pipe";
+    else if (fcntl(fd, F_SETFL, 0) == 0)
+        f = fdopen(fd, "rb");
+    if (f) return f;
+    int code = errno;
+    close(fd);
+    errno = code;
+    return NULL;
+}
+
 bool pnet_source_read(
     struct pnet_sources *s, const char *path, struct pnet_source_text *out, const char **error)
 {
@@ -147,10 +172,10 @@ bool pnet_source_read(
     *error = NULL;
     const struct pnet_held_text *held = find_held(s, path);
     if (held) return copy_held(s, held, out);
-    if (s->overlay.find && !is_regular(path, error)) return false;
+    if ((s->overlay.find || s->count) && !is_regular(path, error)) return false;
     if (strcmp(path, "-") == 0) return read_all(s, stdin, out, error);
-    FILE *f = fopen(path, "rb");
-    if (!f) return refuse(s, errno, error);
+    FILE *f = open_main(path, error);
+    if (!f) return *error ? false : refuse(s, errno, error);
     struct stat st;
     if (fstat(fileno(f), &st) == 0)
         out->id = (struct pnet_source_id){.known = true, .device = st.st_dev, .inode = st.st_ino};

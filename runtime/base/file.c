@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Most bytes read from a device; most bytes allocated without a check of the free memory. */
@@ -76,12 +77,37 @@ static enum pnet_status read_file(
     return status;
 }
 
+/* Reads the first bytes of a pipe that was opened without waiting for a process that writes to it, and waits a second for one.
+   Later reads wait. Returns 0 or an errno; ENODATA: no process writes to the pipe. */
+static int read_first(int fd, uint8_t *to, size_t size, size_t *got)
+{
+    enum { MOMENTS = 100 };
+    const struct timespec moment = {.tv_nsec = 10000000};
+    ssize_t n = read(fd, to, size);
+    for (int i = 0; n == 0 && i < MOMENTS; i++) {
+        nanosleep(&moment, NULL);
+        n = read(fd, to, size);
+    }
+    *got = n > 0 ? (size_t)n : 0;
+    if (n == 0) return ENODATA;
+    return n > 0 || errno == EAGAIN || errno == EINTR ? 0 : errno;
+}
+
 /* Reads a pipe, a device or a system file of unknown size up to its end; fails if that lies beyond the limit. */
 static enum pnet_status read_stream(
-    int fd, const char *path, bool device, struct pnet_bytes *b, struct pnet_error *e)
+    int fd, const char *path, mode_t mode, bool opened, struct pnet_bytes *b, struct pnet_error *e)
 {
+    bool device = S_ISCHR(mode) || S_ISBLK(mode);
     size_t capacity = 1 << 16, used = 0;
     uint8_t *data = malloc(capacity);
+    int first = data && opened && S_ISFIFO(mode) ? read_first(fd, data, capacity / 2, &used) : 0;
+    if (!first && opened && fcntl(fd, F_SETFL, 0) != 0) first = errno;
+    if (first) {
+        free(data);
+        if (first == ENODATA)
+            return pnet_error_set(e, PNET_FAILED, "%s: a pipe, to which no process writes", path);
+        return pnet_error_errno(e, PNET_FAILED, first, "%s: cannot read", path);
+    }
     while (data) {
         size_t got;
         int code = read_some(fd, data + used, capacity - used, &got);
@@ -121,7 +147,7 @@ static enum pnet_status read_open(
     if (S_ISDIR(s.st_mode))
         return pnet_error_set(e, PNET_FAILED, "%s: is a folder, expected a file", path);
     if (S_ISREG(s.st_mode) && s.st_size > 0 && !stream) return read_file(fd, path, &s, b, e);
-    return read_stream(fd, path, S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode), b, e);
+    return read_stream(fd, path, s.st_mode, !stream, b, e);
 }
 
 static enum pnet_status read_path(
@@ -130,7 +156,7 @@ static enum pnet_status read_path(
     bool standard = strcmp(path, "-") == 0;
     const char *name = standard ? "standard input" : path;
     *b = (struct pnet_bytes){.data = nothing};
-    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot open", name);
     enum pnet_status status = input ? pnet_guard_input_file(fd, path, e) : PNET_OK;
     if (!status) status = read_open(fd, name, standard, b, e);

@@ -12,8 +12,9 @@
 enum { PNET_PATH_MOST = 4096 };
 
 /* Reads a whole file into memory; "-" is standard input. The caller frees it. PNET_FAILED: the file cannot be read, or changes
-   while it is read. PNET_NO_MEMORY: memory is out, a device has more than 64 MiB, or a pipe more than half of the free
-   memory. The file is an input of the program (guard.h); PNET_USAGE: the program has announced it as an output. */
+   while it is read, or it is a pipe to which no process writes within a second. PNET_NO_MEMORY: memory is out, a device has more
+   than 64 MiB, or a pipe more than half of the free memory. The file is an input of the program (guard.h); PNET_USAGE: the
+   program has announced it as an output. */
 struct pnet_bytes {
     const uint8_t *data;
     size_t size;

@@ -273,6 +273,7 @@ for second in TERM INT; do
     pid=$!
     started "$work/waits"
     mkfifo "$work/slow/pipe"
+    exec 9<>"$work/slow/pipe" # or else no process could write to it
     cp "$work/slow/a.txt" "$work/slow/kept"
     mv "$work/slow/pipe" "$work/slow/a.txt"
     steps=-1
@@ -291,6 +292,7 @@ for second in TERM INT; do
     code=0
     kill -$second $pid
     wait $pid || code=$?
+    exec 9<&-
     check "exit code $code of the second signal, $second" test $code = $([ $second = TERM ] && echo 143 || echo 130)
     mv "$work/slow/kept" "$work/slow/a.txt"
     run 0 train "$work/slow.pnet" --config "$work/slow.yaml" -o "$work/waits" -q -j 1 --resume --steps $((steps + 1))
