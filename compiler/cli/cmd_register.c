@@ -46,6 +46,7 @@ struct registration {
     double distance; /* of inliers, metres */
     struct pnet_register_found found;
     struct pnet_icp_result icp;
+    double hold[6]; /* of the pose that ICP found */
 };
 
 /* `map`: that of the weights, whose names of columns are those of the clouds, and `origin`: where the coordinates that the net
@@ -209,15 +210,35 @@ static enum pnet_status refine(struct registration *r, struct pnet_error *e)
         .planes = r->request->planes,
         .neighbours = 20};
     struct pnet_register_cloud source = all_points(&r->side[0]), target = all_points(&r->side[1]);
-    enum pnet_status st = pnet_register_refine(&source, &target, r->pose, &o, &r->icp, e);
+    enum pnet_status st = pnet_register_refine(&source, &target, r->pose, &o, &r->icp, r->hold, e);
     if (st) return st;
     memcpy(r->pose, r->icp.pose, sizeof r->pose);
     r->refined = true;
     return PNET_OK;
 }
 
+/* Tells whether correspondences or surfaces determine the pose; if not, `why` gets what they leave free. ICP to points moves the
+   pose along surfaces too, where correspondences had determined it. */
+static bool is_determined(const struct registration *r, char why[200])
+{
+    int free = r->refined ? pnet_verdict_free(r->hold) : 0;
+    bool held = r->estimated &&
+                pnet_verdict_hold(r->found.ransac.inliers, r->found.off_line_m, r->distance);
+    if (r->refined && (!free || (held && r->request->planes))) return true;
+    if (!r->refined && held) return true;
+    if (r->refined)
+        snprintf(why, 200,
+            "%d of 6 motions are free: the points within %g m of the target slide along its "
+            "surfaces",
+            free, r->request->icp_m);
+    else
+        snprintf(why, 200,
+            "the correspondences lie along a line or in one place, and leave a rotation free");
+    return false;
+}
+
 /* Returns the worse of the verdicts by correspondences and by points; `why` gets the numbers that decide. */
-static enum pnet_verdict judge(const struct registration *r, char why[200])
+static enum pnet_verdict judge_numbers(const struct registration *r, char why[200])
 {
     const struct pnet_register_found *f = &r->found;
     enum pnet_verdict by_matches = PNET_POSE_REGISTERED, by_points = PNET_POSE_REGISTERED;
@@ -232,6 +253,13 @@ static enum pnet_verdict judge(const struct registration *r, char why[200])
         (long long)r->icp.inliers, (long long)r->rows,
         100 * (double)r->icp.inliers / (double)r->rows, r->request->icp_m);
     return by_points;
+}
+
+/* Returns the verdict, and sets why. A pose that is not determined is doubtful at best. */
+static enum pnet_verdict judge(const struct registration *r, char why[200])
+{
+    enum pnet_verdict verdict = judge_numbers(r, why);
+    return verdict == PNET_POSE_REGISTERED && !is_determined(r, why) ? PNET_POSE_DOUBTFUL : verdict;
 }
 
 /* Moves the source into the target's coordinates, in the unit of its file, to write it with all rows of its own file. */
@@ -306,7 +334,11 @@ static enum pnet_status print_json(
         pnet_json_double(&j, "icp_rmse_m", r->icp.rmse);
         pnet_json_int(&j, "icp_iterations", r->icp.iterations);
     }
-    if (verdict) pnet_json_string(&j, "verdict", verdict);
+    if (verdict) {
+        char why[200];
+        pnet_json_bool(&j, "determined", is_determined(r, why));
+        pnet_json_string(&j, "verdict", verdict);
+    }
     pnet_json_end(&j, '}');
     return pnet_json_print(&j, stdout, e);
 }

@@ -92,6 +92,17 @@ void pnet_register_icp(int64_t source_rows, const float *source, int64_t target_
     const float *target, const double pose[16], const struct pnet_icp *o, struct pnet_icp_result *r,
     void *work);
 
+/* How firmly surfaces hold a pose: the eigenvalues, in descending order, of the mean of j j^T over the source points that have a
+   target point within the distance under the pose. j is the derivative of a point's distance from the plane of its target by a
+   rotation about the centre of these points, then by a shift, with lengths in root mean square radii (Gelfand, Ikemoto,
+   Rusinkiewicz, Levoy, "Geometrically Stable Sampling for the ICP Algorithm", 2003). Each is the mean square of the normals'
+   share in a motion: motions along which the surfaces slide have 0, as three of a plane or a sphere, two of a cylinder, one of a
+   surface of revolution. All are 0 if no points are that near, or all are equal. `o->planes` is set; `work` has
+   pnet_register_icp_work bytes. */
+void pnet_register_hold(int64_t source_rows, const float *source, int64_t target_rows,
+    const float *target, const double pose[16], const struct pnet_icp *o, double hold[6],
+    void *work);
+
 /* Relative rotation error in degrees, arccos((trace(R_true^T R) - 1) / 2), and relative translation error in metres,
    |t - t_true| (Ma et al. 2016; all registration papers since). */
 void pnet_register_error(
@@ -116,6 +127,10 @@ int64_t pnet_register_right(int64_t count, struct pnet_match *pairs, const float
    directions.) */
 double pnet_register_spread(
     int64_t count, const struct pnet_match *pairs, const float *source, double middle[3]);
+
+/* Returns the root mean square distance, in metres, of the source points of pairs from the line that fits them best: a pose that
+   turns the points about this line moves them by at most twice that, root mean square. 0 without pairs. */
+double pnet_register_off_line(int64_t count, const struct pnet_match *pairs, const float *source);
 
 /* Returns the root mean square of |T p - T_true p|, in metres, over ground-truth correspondences: the condition of
    registration recall (Choi, Zhou, Koltun 2015: below 0.2 m). Correspondences are the source points that have a target point

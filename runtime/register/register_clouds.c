@@ -1,6 +1,7 @@
 #include "runtime/register/register_clouds.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Allocates at least one byte, so that NULL always means that memory is out. */
 static void *workspace(size_t bytes)
@@ -59,6 +60,23 @@ static int64_t by_chance(const struct pnet_register_cloud *source,
     return r.inliers;
 }
 
+/* Sets what the inliers determine. Leaves the matches as they are. */
+static enum pnet_status measure_inliers(const struct pnet_register_cloud *source,
+    const struct pnet_register_cloud *target, double distance, const struct pnet_match *matches,
+    struct pnet_register_found *found, struct pnet_error *e)
+{
+    size_t count = (size_t)found->matches;
+    struct pnet_match *inliers = malloc((count + 1) * sizeof *inliers);
+    double rms;
+    if (!inliers) return pnet_error_memory(e);
+    memcpy(inliers, matches, count * sizeof *inliers);
+    int64_t right = pnet_register_right(
+        found->matches, inliers, source->xyz, target->xyz, found->ransac.pose, distance, &rms);
+    found->off_line_m = pnet_register_off_line(right, inliers, source->xyz);
+    free(inliers);
+    return PNET_OK;
+}
+
 enum pnet_status pnet_register_features(const struct pnet_register_cloud *source,
     const struct pnet_register_cloud *target, const struct pnet_register_options *o,
     struct pnet_register_found *found, struct pnet_error *e)
@@ -83,6 +101,9 @@ enum pnet_status pnet_register_features(const struct pnet_register_cloud *source
     if (!st) {
         pnet_register_ransac(
             found->matches, matches, source->xyz, target->xyz, &ransac, &found->ransac, work);
+        st = measure_inliers(source, target, ransac.distance, matches, found, e);
+    }
+    if (!st) {
         found->chance = by_chance(source, target, ransac, found->matches, matches, work);
     }
     free(work);
@@ -94,11 +115,15 @@ enum pnet_status pnet_register_features(const struct pnet_register_cloud *source
 
 enum pnet_status pnet_register_refine(const struct pnet_register_cloud *source,
     const struct pnet_register_cloud *target, const double pose[16], const struct pnet_icp *o,
-    struct pnet_icp_result *r, struct pnet_error *e)
+    struct pnet_icp_result *r, double hold[6], struct pnet_error *e)
 {
-    void *work = workspace(pnet_register_icp_work(source->rows, target->rows, o));
+    struct pnet_icp surfaces = *o;
+    surfaces.planes = true;
+    void *work = workspace(pnet_register_icp_work(source->rows, target->rows, &surfaces));
     if (!work) return pnet_error_memory(e);
     pnet_register_icp(source->rows, source->xyz, target->rows, target->xyz, pose, o, r, work);
+    pnet_register_hold(
+        source->rows, source->xyz, target->rows, target->xyz, r->pose, &surfaces, hold, work);
     free(work);
     return PNET_OK;
 }

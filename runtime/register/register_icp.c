@@ -70,8 +70,9 @@ size_t pnet_register_icp_work(int64_t source_rows, int64_t target_rows, const st
     return icp_take(NULL, source_rows, target_rows, o).bytes;
 }
 
-/* Sets the normal of a point: the direction in which the points around it spread least. */
-static void normal_of(const struct icp *c, int64_t row)
+/* Sets the normal of a point: the direction in which the points around it spread least; 0 if the mean square of their spread in
+   the second direction is not above `least` of that in the first. */
+static void normal_of(const struct icp *c, int64_t row, double least)
 {
     const int32_t *around = c->around + row * c->o->neighbours;
     double mean[3] = {0}, spread[9] = {0}, values[3], v[9];
@@ -85,15 +86,16 @@ static void normal_of(const struct icp *c, int64_t row)
             for (int b = 0; b < 3; b++) spread[3 * a + b] += (p[a] - mean[a]) * (p[b] - mean[b]);
     }
     pnet_symmetric_eigen(3, spread, values, v);
-    for (int k = 0; k < 3; k++) c->normal[3 * row + k] = (float)v[3 * k + 2];
+    bool flat = values[1] > least * values[0];
+    for (int k = 0; k < 3; k++) c->normal[3 * row + k] = flat ? (float)v[3 * k + 2] : 0;
 }
 
-static void make_normals(struct icp *c)
+static void make_normals(struct icp *c, double least)
 {
     search(c->target_rows, c->target, c->target_rows, c->target, c->o->neighbours, c->around,
         c->around2, c->search);
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < c->target_rows; i++) normal_of(c, i);
+    for (int64_t i = 0; i < c->target_rows; i++) normal_of(c, i, least);
 }
 
 /* Pairs each source point with its nearest target point under the pose. */
@@ -150,14 +152,11 @@ static void solve(double a[36], const double b[6], double x[6])
     }
 }
 
-/* Makes one Gauss-Newton step on the distances to planes, about the centre, with lengths in radii, so that rotations and
-   translations have equal weight. */
-static void plane_step(const struct icp *c, const double pose[16], double step[16])
+/* Sums j j^T and -j r over the pairs: r is the distance of a point under the pose from the plane of its target, j its derivative
+   by a rotation about the centre, then by a shift, with lengths in radii, so that both have equal weight. */
+static void sum_planes(const struct icp *c, const double pose[16], const double centre[3],
+    double radius, double a[36], double b[6])
 {
-    double centre[3], a[36] = {0}, b[6] = {0}, x[6], turn[16], to_centre[16];
-    double radius = extent(c, pose, centre);
-    pnet_rigid_identity(step);
-    if (!(radius > 0)) return;
     for (int64_t i = 0; i < c->count; i++) {
         const float *q = c->target + 3 * (int64_t)c->pairs[i].target;
         const float *n = c->normal + 3 * (int64_t)c->pairs[i].target;
@@ -176,6 +175,16 @@ static void plane_step(const struct icp *c, const double pose[16], double step[1
             for (int k = 0; k < 6; k++) a[6 * r + k] += j[r] * j[k];
         }
     }
+}
+
+/* Makes one Gauss-Newton step on the distances to planes. */
+static void plane_step(const struct icp *c, const double pose[16], double step[16])
+{
+    double centre[3], a[36] = {0}, b[6] = {0}, x[6], turn[16], to_centre[16];
+    double radius = extent(c, pose, centre);
+    pnet_rigid_identity(step);
+    if (!(radius > 0)) return;
+    sum_planes(c, pose, centre, radius, a, b);
     solve(a, b, x);
     double angle = sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
     double axis[3] = {angle > 0 ? x[0] : 1, x[1], x[2]};
@@ -219,7 +228,7 @@ void pnet_register_icp(int64_t source_rows, const float *source, int64_t target_
     memcpy(r->pose, pose, sizeof r->pose);
     if (!source_rows || !target_rows) return;
     find_middle(&c);
-    if (o->planes) make_normals(&c);
+    if (o->planes) make_normals(&c, -1);
     associate(&c, r);
     while (r->iterations < o->iterations && c.count >= 3) {
         double next[16];
@@ -235,6 +244,31 @@ void pnet_register_icp(int64_t source_rows, const float *source, int64_t target_
         associate(&c, r);
         if (still) break;
     }
+}
+
+void pnet_register_hold(int64_t source_rows, const float *source, int64_t target_rows,
+    const float *target, const double pose[16], const struct pnet_icp *o, double hold[6],
+    void *work)
+{
+    /* Points around a point that lie along a line, as those of one turn of a scanner, have no normal. */
+    static const double least = 0.01;
+    struct pnet_icp_result r = {.inliers = 0};
+    double centre[3], a[36] = {0}, b[6] = {0}, v[36], rows = 0;
+    assert(work && o->planes);
+    struct icp c = icp_take(work, source_rows, target_rows, o);
+    c.source = source;
+    c.target = target;
+    memcpy(r.pose, pose, sizeof r.pose);
+    memset(hold, 0, 6 * sizeof *hold);
+    if (!source_rows || !target_rows) return;
+    make_normals(&c, least);
+    associate(&c, &r);
+    double radius = c.count ? extent(&c, pose, centre) : 0;
+    if (!(radius > 0)) return;
+    sum_planes(&c, pose, centre, radius, a, b);
+    for (int k = 3; k < 6; k++) rows += a[7 * k]; /* normals have the length 1, or 0 */
+    for (int k = 0; k < 36; k++) a[k] /= rows > 0 ? rows : 1;
+    pnet_symmetric_eigen(6, a, hold, v);
 }
 
 struct rmse_room {

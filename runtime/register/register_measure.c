@@ -53,10 +53,11 @@ int64_t pnet_register_right(int64_t count, struct pnet_match *pairs, const float
     return right;
 }
 
-double pnet_register_spread(
-    int64_t count, const struct pnet_match *pairs, const float *source, double middle[3])
+/* Sets the centre of the pairs' source points, and their mean squared distances from it along the principal axes, descending. */
+static void extents(int64_t count, const struct pnet_match *pairs, const float *source,
+    double middle[3], double squares[3])
 {
-    double a[9] = {0}, squares[3], axes[9], inverses = 0;
+    double a[9] = {0}, axes[9];
     for (int k = 0; k < 3; k++) {
         middle[k] = 0;
         for (int64_t i = 0; i < count; i++) middle[k] += source[3 * (int64_t)pairs[i].source + k];
@@ -69,10 +70,25 @@ double pnet_register_spread(
                 a[3 * r + c] += (p[r] - middle[r]) * (p[c] - middle[c]) / (double)count;
     }
     pnet_symmetric_eigen(3, a, squares, axes);
+}
+
+double pnet_register_spread(
+    int64_t count, const struct pnet_match *pairs, const float *source, double middle[3])
+{
+    double squares[3], inverses = 0;
+    extents(count, pairs, source, middle, squares);
     /* the distance from one axis comes from the extents along the other two */
     for (int k = 0; k < 3; k++)
         inverses += 1 / fmax(squares[(k + 1) % 3] + squares[(k + 2) % 3], 0);
     return sqrt(3 / inverses);
+}
+
+double pnet_register_off_line(int64_t count, const struct pnet_match *pairs, const float *source)
+{
+    double middle[3], squares[3];
+    if (count <= 0) return 0;
+    extents(count, pairs, source, middle, squares);
+    return sqrt(fmax(squares[1] + squares[2], 0));
 }
 
 double pnet_register_info_rmse(const double info[36], const double truth[16], const double pose[16])

@@ -5,6 +5,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "runtime/register/register_clouds.h"
+#include "runtime/register/register_verdict.h"
 #include "tests/check.h"
 #include "tests/register/clouds.h"
 
@@ -96,8 +97,9 @@ static void test_icp(const struct real_pair *p)
         .distance = p->distance, .iterations = 30, .planes = true, .neighbours = 20};
     struct pnet_icp_result r;
     struct pnet_error e;
-    double deg, m;
-    must(pnet_register_refine(&source, &target, p->truth, &o, &r, &e), &e);
+    double deg, m, hold[6];
+    must(pnet_register_refine(&source, &target, p->truth, &o, &r, hold, &e), &e);
+    CHECKF(pnet_verdict_free(hold) == 0, "%s: held by %g only", p->id, hold[5]);
     pnet_register_error(p->truth, r.pose, &deg, &m);
     printf("%s: ICP moves by %.3f deg, %.4f m; listed %.3f deg, %.4f m\n", p->id, deg, m,
         p->icp_deg, p->icp_m);

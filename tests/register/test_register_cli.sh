@@ -112,6 +112,38 @@ fi
     prints '"verdict":"failed"'
 }
 
+# Poses that points do not determine: every motion along the shape fits as well. Another sampling of it, and the same points.
+shape() { # NAME SEED
+    awk -v shape="$1" -v seed="$2" 'BEGIN {
+        srand(seed)
+        for (i = 0; i < 3000; i++) {
+            a = 6.283185307 * rand(); u = 2 * rand() - 1; r = sqrt(1 - u * u); v = rand()
+            if (shape == "one" && i == 1 || shape == "two" && i == 2) break
+            if (shape == "equal" || shape == "one") print 1, 2, 3
+            if (shape == "two") print i, 2, 3
+            if (shape == "line") print 1 + 2 * u, 2 + u, 3 - u
+            if (shape == "plane") print 3 * v, 2 * u, 1
+            if (shape == "sphere") print r * cos(a), r * sin(a), u
+            if (shape == "cylinder") print 0.5 * cos(a), 0.5 * sin(a), 3 * v
+        }
+    }'
+}
+printf '1 0 0 0.001\n0 1 0 0.002\n0 0 1 -0.001\n' >"$work/begin.txt"
+for name in one two equal line plane sphere cylinder; do
+    shape $name 1 >"$work/shape.xyz"
+    shape $name 2 >"$work/again.xyz"
+    for target in again shape; do
+        run 0 register "$work/shape.xyz" "$work/$target.xyz" --from "$work/begin.txt" --icp 30cm --json
+        prints '"determined":false,"verdict":"doubtful"'
+        says 'of 6 motions are free'
+        run 1 register "$work/shape.xyz" "$work/$target.xyz" --from "$work/begin.txt" --icp 30cm --planes --strict
+        check "$name: $(cat "$out")" test "$(tail -n 1 "$out")" = doubtful
+    done
+done
+# shellcheck disable=SC2086
+run 0 register $pair --from "$work/near.txt" --icp 20cm --strict --json
+prints '"determined":true,"verdict":"registered"'
+
 # Points without coordinates are no part of it, but keep their rows in what is written.
 { head -n 100 "$work/source.xyz"; echo 'nan 1 2'; tail -n +101 "$work/source.xyz"; } >"$work/gap.xyz"
 run 0 register "$work/gap.xyz" "$work/target.xyz" --from "$work/near.txt" --icp 20cm --strict --json -o "$work/gap_moved.xyz"

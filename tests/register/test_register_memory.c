@@ -28,7 +28,8 @@ static enum pnet_status by_icp(struct pnet_error *e)
 {
     struct pnet_icp o = {.distance = 0.1, .iterations = 3, .planes = true, .neighbours = 8};
     struct pnet_icp_result r;
-    enum pnet_status st = pnet_register_refine(&source, &target, scene.truth, &o, &r, e);
+    double hold[6];
+    enum pnet_status st = pnet_register_refine(&source, &target, scene.truth, &o, &r, hold, e);
     if (!st) CHECK(r.inliers == scene.count);
     return st;
 }
