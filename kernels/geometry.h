@@ -15,6 +15,10 @@ enum { PNET_KEY_BIAS = 1 << 20, PNET_KEY_LIMIT = 1 << 21 };
    levels or triplets than before. */
 enum { PNET_GEOMETRY_VERSION = 2 };
 
+/* Metres: coordinates beyond count as infinite. Squared distances between points, and from points less an offset, stay within
+   float32 with room for sums of a few of them, which searches and losses form. */
+#define PNET_FARTHEST 1e18
+
 /* The largest number of kernel cells an axis. */
 enum { PNET_KERNEL_LIMIT = 31 };
 

@@ -44,8 +44,8 @@ void pnet_points_free(struct pnet_points *p)
 enum pnet_status pnet_points_bad_position(int64_t row, const float p[3], struct pnet_error *e)
 {
     return pnet_error_set(e, PNET_BAD_DATA,
-        "positions: row %lld: %g %g %g is not finite, or beyond 1e37", (long long)row, (double)p[0],
-        (double)p[1], (double)p[2]);
+        "positions: row %lld: %g %g %g is not finite, or beyond 1e18 m", (long long)row,
+        (double)p[0], (double)p[1], (double)p[2]);
 }
 
 enum pnet_status pnet_points_bad_sample(
@@ -78,9 +78,8 @@ static enum pnet_status check_positions(const struct pnet_array *a, struct pnet_
     int64_t stride = pnet_library_stride(a);
     for (int64_t i = 0; i < a->rows; i++) {
         const float *p = (const float *)a->data + i * stride;
-        if (fabsf(p[0]) <= PNET_FARTHEST && fabsf(p[1]) <= PNET_FARTHEST &&
-            fabsf(p[2]) <= PNET_FARTHEST)
-            continue;
+        const float farthest = (float)PNET_FARTHEST;
+        if (fabsf(p[0]) <= farthest && fabsf(p[1]) <= farthest && fabsf(p[2]) <= farthest) continue;
         return pnet_points_bad_position(i, p, e);
     }
     return PNET_OK;

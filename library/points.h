@@ -7,9 +7,6 @@
 
 #include "kernels/geometry.h"
 
-/* Coordinates beyond count as infinite: differences of two must stay within float32. */
-#define PNET_FARTHEST 1e37F
-
 /* Rows inside are those of `level`: by sample, then along a curve. The caller sees rows of a level as they are, and rows of
    points in the order of the caller's arrays. Nothing changes points but the count of their owners: the caller, and each level
    that was sampled from them. */

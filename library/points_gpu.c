@@ -36,7 +36,8 @@ static enum pnet_status check_values(struct making *m)
     float p[3];
     void *work = pnet_making_once(&m->w, 2, sizeof(int64_t));
     if (!work) return PNET_NO_MEMORY;
-    int64_t bad = pnet_cuda_positions_beyond(a->rows, a->data, PNET_FARTHEST, &m->largest, work);
+    int64_t bad =
+        pnet_cuda_positions_beyond(a->rows, a->data, (float)PNET_FARTHEST, &m->largest, work);
     enum pnet_status st = pnet_making_step(&m->w);
     if (st || bad < 0) return st;
     st = pnet_making_get(&m->w, p, (const float *)a->data + 3 * bad, 3, sizeof *p);

@@ -40,7 +40,7 @@ struct pnet_points_options {
     const struct pnet_allocator *allocator; /* GPU: as in pnet_voxel_options */
 };
 
-/* Copies positions, float32 [rows, 3] in metres. `o` may be NULL. PNET_BAD_DATA: a coordinate is not finite or beyond 1e37, a
+/* Copies positions, float32 [rows, 3] in metres. `o` may be NULL. PNET_BAD_DATA: a coordinate is not finite or beyond 1e18, a
    sample is none of the batch, or points lie more than 2^20 cells from the origin. */
 PNET_API enum pnet_status pnet_points_new(const struct pnet_array *positions,
     const struct pnet_points_options *o, struct pnet_points **points, struct pnet_error *e);

@@ -19,6 +19,6 @@ struct pnet_grid pnet_grid_of_extent(int64_t rows, const float *xyz)
 
 struct pnet_grid pnet_grid_of_largest(float coordinate)
 {
-    float base = fmaxf(coordinate, 1e-6f) / (1 << 19);
+    float base = fminf(fmaxf(coordinate, 1e-6f), (float)PNET_FARTHEST) / (1 << 19);
     return (struct pnet_grid){base, (float)(1 / (double)base), 1};
 }

@@ -164,11 +164,12 @@ static void doubt_places(const struct pnet_cloud *c, bool origin, char text[PLAC
 void pnet_cloud_doubts(const struct pnet_cloud *c, const struct pnet_cloud_hints *hints,
     const char *path, const char *doubt, char warning[256])
 {
-    char dropped[80] = "", places[PLACES_TEXT] = "", units[256], name[512];
+    char dropped[100] = "", places[PLACES_TEXT] = "", units[256], name[512];
     path = pnet_printable(path, name, sizeof name);
     pnet_unit_doubt(c->unit, &hints->unit, c->metres, units);
     if (c->rows < c->file_rows)
-        snprintf(dropped, sizeof dropped, "dropped %" PRId64 " of %" PRId64 " points: not finite",
+        snprintf(dropped, sizeof dropped,
+            "dropped %" PRId64 " of %" PRId64 " points: not finite, or beyond 1e18 m",
             c->file_rows - c->rows, c->file_rows);
     if (!*doubt)
         doubt_places(c, hints->origin, places); /* else the numbers may be no coordinates at all */

@@ -1,12 +1,10 @@
 #include "runtime/io/place.h"
+#include "kernels/geometry.h"
 #include "runtime/io/stray.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Coordinates beyond this count as infinite: differences of two must stay within float32. */
-#define FARTHEST 1e37
 
 void pnet_placer_begin(struct pnet_placer *p, const double metres[2])
 {
@@ -19,7 +17,8 @@ void pnet_placer_begin(struct pnet_placer *p, const double metres[2])
 static bool convert(const struct pnet_placer *p, const double xyz[3], double v[3])
 {
     for (int a = 0; a < 3; a++) v[a] = xyz[a] * p->metres[a];
-    return fabs(v[0]) <= FARTHEST && fabs(v[1]) <= FARTHEST && fabs(v[2]) <= FARTHEST;
+    return fabs(v[0]) <= PNET_FARTHEST && fabs(v[1]) <= PNET_FARTHEST &&
+           fabs(v[2]) <= PNET_FARTHEST;
 }
 
 void pnet_placer_measure(struct pnet_placer *p, int64_t n, const double *xyz)

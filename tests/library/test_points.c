@@ -414,8 +414,8 @@ static void test_errors_of_points(void)
     pnet_points_free(p);
     xyz[4] = NAN;
     REFUSED(pnet_points_new(&at, NULL, &p, &e), PNET_BAD_DATA, "row 1: 1 nan 3 is not finite");
-    xyz[4] = 2e37F;
-    REFUSED(pnet_points_new(&at, NULL, &p, &e), PNET_BAD_DATA, "beyond 1e37");
+    xyz[4] = 1.1e18F;
+    REFUSED(pnet_points_new(&at, NULL, &p, &e), PNET_BAD_DATA, "beyond 1e18 m");
 }
 
 static void test_errors_of_sets(void)

@@ -350,10 +350,58 @@ static void test_errors(void)
     points_drop(&d);
 }
 
+/* The mean over samples of the mean squared distance to the nearest point, in float64. */
+static double mean_square(const struct points_cloud *p, const struct points_cloud *q)
+{
+    double sum = 0;
+    for (int s = 0; s < POINTS_SAMPLES; s++)
+        for (int64_t i = p->splits[s]; i < p->splits[s + 1]; i++) {
+            double least = INFINITY;
+            for (int64_t j = q->splits[s]; j < q->splits[s + 1]; j++) {
+                double square = 0;
+                for (int k = 0; k < 3; k++)
+                    square += pow((double)p->xyz[3 * i + k] - (double)q->xyz[3 * j + k], 2);
+                least = fmin(least, square);
+            }
+            sum += least / (double)(p->splits[s + 1] - p->splits[s]) / POINTS_SAMPLES;
+        }
+    return sum;
+}
+
+/* Sets in opposite corners of all that is allowed: squares of distances are near the end of float32. */
+static void test_farthest(void)
+{
+    struct loss losses[LOSSES];
+    struct points_cloud p = points_fill(ROWS), q = points_fill(ROWS);
+    for (int64_t i = 0; i < 3 * ROWS; i++) {
+        p.xyz[i] = 1e18F - 1e16F * fabsf(p.xyz[i]);
+        q.xyz[i] = 1e16F * fabsf(q.xyz[i]) - 1e18F;
+    }
+    struct pnet_points *x = points_make(&p, 0), *y = points_make(&q, 0);
+    list_losses(losses);
+    for (int k = 0; k < LOSSES; k++) {
+        struct result a = run(x, y, &losses[k].o, 1);
+        int64_t bad = !isfinite(a.loss);
+        for (int64_t i = 0; i < 3 * ROWS; i++) bad += !isfinite(a.x[i]) + !isfinite(a.y[i]);
+        CHECKF(bad == 0 && a.loss > 0, "%s: %g, %d numbers are not finite", losses[k].words,
+            (double)a.loss, (int)bad);
+        drop(&a);
+    }
+    struct result a = run(x, y, &losses[0].o, 1);
+    double want = mean_square(&p, &q) + mean_square(&q, &p);
+    CHECKF(fabs((double)a.loss / want - 1) < 1e-6, "%g, not %g", (double)a.loss, want);
+    drop(&a);
+    pnet_points_free(x);
+    pnet_points_free(y);
+    points_drop(&p);
+    points_drop(&q);
+}
+
 int main(void)
 {
     test_losses();
     test_known();
     test_errors();
+    test_farthest();
     return check_end();
 }

@@ -202,7 +202,7 @@ static struct transport transport_of(const struct pnet_set_pair *p, double scale
 /* Scales are powers of two, so that transport is the same but for the unit. */
 static void test_sets(void)
 {
-    static const int exponent[] = {0, -50, -20, 20, 50};
+    static const int exponent[] = {0, -50, -20, 20, 50, 59};
     struct set_case *c = set_case_of(40, 40, 3);
     struct transport first;
     for (size_t k = 0; k < sizeof exponent / sizeof *exponent; k++) {
