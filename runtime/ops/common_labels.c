@@ -62,9 +62,14 @@ bool pnet_op_weights_rule(struct pnet_rule *r, const char *name, int arg)
     if (a->list.count != r->in[LABEL].classes)
         return pnet_rule_fail(r, arg, "%s() has %d weights for %d classes", name, a->list.count,
             (int)r->in[LABEL].classes);
-    for (int i = 0; i < a->list.count; i++)
-        if (!(a->list.items[i] >= 0 && isfinite(a->list.items[i])))
-            return pnet_rule_fail(r, arg, "%s() has a negative weight: class %d", name, i);
+    for (int i = 0; i < a->list.count; i++) {
+        double weight = a->list.items[i];
+        const char *what = isnan(weight)   ? "a weight that is not a number"
+                           : isinf(weight) ? "an infinite weight"
+                           : weight < 0    ? "a negative weight"
+                                           : NULL;
+        if (what) return pnet_rule_fail(r, arg, "%s() has %s: class %d", name, what, i);
+    }
     return true;
 }
 

@@ -26,7 +26,7 @@ static enum pnet_status bad(
 enum pnet_status pnet_schedule_check(const struct pnet_schedule *s, struct pnet_error *e)
 {
     enum pnet_schedule_kind kind = s->kind;
-    if (!(s->lr > 0 && s->lr < 1e30)) return bad(e, "lr", "more than 0", s->lr);
+    if (!(s->lr > 0 && s->lr < 1e30)) return bad(e, "lr", "more than 0, below 1e30", s->lr);
     if (s->warmup_steps < 0) return bad(e, "warmup", "0 steps or more", (double)s->warmup_steps);
     if (kind == PNET_SCHEDULE_STEP && s->every < 1)
         return bad(e, "every", "1 epoch or more", (double)s->every);
@@ -39,9 +39,9 @@ enum pnet_status pnet_schedule_check(const struct pnet_schedule *s, struct pnet_
     if (!(s->warm_fraction >= 0 && s->warm_fraction <= 1))
         return bad(e, "warm_fraction", "0 up to 1", s->warm_fraction);
     if (!(s->div_factor >= 1 && isfinite(s->div_factor)))
-        return bad(e, "div_factor", "1 or more", s->div_factor);
+        return bad(e, "div_factor", "1 or more, and finite", s->div_factor);
     if (!(s->final_div_factor >= 1 && isfinite(s->final_div_factor)))
-        return bad(e, "final_div_factor", "1 or more", s->final_div_factor);
+        return bad(e, "final_div_factor", "1 or more, and finite", s->final_div_factor);
     return PNET_OK;
 }
 

@@ -165,7 +165,7 @@ static void test_steps(void)
         const double kept = *numbers[k], wrong[] = {NAN, INFINITY, -0.1};
         for (int x = 0; x < 3; x++) {
             *numbers[k] = wrong[x];
-            REFUSED(pnet_session_step(s, &o, &i, &e), PNET_USAGE, "expected 0 or more");
+            REFUSED(pnet_session_step(s, &o, &i, &e), PNET_USAGE, "expected 0 or more, and finite");
         }
         *numbers[k] = kept;
     }

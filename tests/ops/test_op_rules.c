@@ -149,7 +149,8 @@ static void test_labels(const struct world *w)
 
 static void test_weights(const struct world *w)
 {
-    static const double three[] = {1, 1, 1}, negative[] = {1, -1}, endless[] = {INFINITY, 1};
+    static const double three[] = {1, 1, 1}, negative[] = {1, -1}, endless[] = {INFINITY, 1},
+                        none[] = {1, NAN};
     static const char *const names[] = {"cross_entropy", "focal"};
     char text[96];
     for (int i = 0; i < 2; i++) {
@@ -163,7 +164,10 @@ static void test_weights(const struct world *w)
         snprintf(text, sizeof text, "%s() has a negative weight: class 1", names[i]);
         refuses(&c, text, arg, -1);
         opcase_list(&c, "weights", endless, 2);
-        snprintf(text, sizeof text, "%s() has a negative weight: class 0", names[i]);
+        snprintf(text, sizeof text, "%s() has an infinite weight: class 0", names[i]);
+        refuses(&c, text, arg, -1);
+        opcase_list(&c, "weights", none, 2);
+        snprintf(text, sizeof text, "%s() has a weight that is not a number: class 1", names[i]);
         refuses(&c, text, arg, -1);
     }
 }
