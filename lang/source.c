@@ -135,11 +135,13 @@ static bool copy_held(
     return out->text != NULL;
 }
 
-/* Tells whether the path leads to a regular file, or to nothing: opening it says why. */
+/* Tells whether the path leads to a regular file; or to a folder or to nothing: reading it says why. */
 static bool is_regular(const char *path, const char **error)
 {
     struct stat st;
-    if (strcmp(path, "-") != 0 && (stat(path, &st) != 0 || S_ISREG(st.st_mode))) return true;
+    if (strcmp(path, "-") != 0 &&
+        (stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+        return true;
     *error = "not a regular file";
     return false;
 }

@@ -93,6 +93,8 @@ void pnet_cli_print_table(const struct usage *usage, const struct option *option
 /* Prints a line for each command, with the table of what it takes. `group`: what stands before their names, such as "data ". */
 int pnet_cli_print_commands(const char *group, const struct command *commands, int count);
 
+/* Prints "pnetc: ..." on stderr, in one line: control characters, of names of files too, are escapes. */
+void pnet_cli_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "pnetc: ..." on stderr and returns the status, so that a command can end with it. */
 int pnet_cli_complain(const struct pnet_error *e);
 /* Does the same when memory is out. */

@@ -229,7 +229,7 @@ enum pnet_status pnet_cli_read_cloud(const struct hint_options *o, const struct 
     if (origin) hints.origin = pnet_origin_hint(origin);
     enum pnet_status st = pnet_cloud_read_as(path, &hints, c, warning, e);
     if (st) return st;
-    if (*warning) fprintf(stderr, "pnetc: %s\n", warning);
+    if (*warning) pnet_cli_notice("%s", warning);
     st = pnet_cloud_name_columns(hints.columns, hints.column_count, c, path, e);
     if (st) pnet_cloud_free(c);
     return st;

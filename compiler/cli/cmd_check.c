@@ -3,6 +3,7 @@
 #include "lang/dump.h"
 #include "lang/parse.h"
 #include "runtime/base/file.h"
+#include "runtime/base/printable.h"
 
 #include <string.h>
 
@@ -119,7 +120,8 @@ static int deliver(const struct pnet_source *s, const char *path, const char *te
     if (mode == FMT_PRINT) {
         fwrite(text, 1, size, stdout);
     } else if (mode == FMT_CHECK) {
-        if (!same) puts(path);
+        char shown[PNET_PATH_MOST];
+        if (!same) puts(pnet_printable(path, shown, sizeof shown));
         return same ? PNET_OK : PNET_FAILED;
     } else if (!same && replace_file(path, text, size, &e)) {
         return pnet_cli_complain(&e);

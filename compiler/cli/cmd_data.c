@@ -96,12 +96,15 @@ static int data_synth(int argc, char **argv)
         .threads = (int)threads};
     pnet_cli_catch_interrupts();
     if (pnet_synth_generate(&s, &e)) return pnet_cli_complain(&e);
-    if (!quiet)
-        printf("%s/dataset.yaml: %lld %s%s\n", s.folder, (long long)count,
+    if (!quiet) {
+        char shown[PNET_PATH_MOST];
+        printf("%s/dataset.yaml: %lld %s%s\n", pnet_printable(s.folder, shown, sizeof shown),
+            (long long)count,
             s.kind == PNET_SYNTH_PAIRS     ? ""
             : s.kind == PNET_SYNTH_PARTIAL ? "pairs of "
                                            : "clouds of ",
             s.kind == PNET_SYNTH_PARTIAL ? "partial and full clouds" : kind);
+    }
     return PNET_OK;
 }
 
@@ -299,17 +302,19 @@ static void print_unit(const struct pnet_dataset *d)
 static enum pnet_status describe_dataset(const char *path, double radius_m, struct pnet_error *e)
 {
     struct pnet_dataset *d;
+    char shown[PNET_PATH_MOST];
     enum pnet_status st = pnet_dataset_read(path, &d, e);
     if (st) return st;
+    pnet_printable(d->path, shown, sizeof shown);
     if (pnet_task_pairs(d->task)) {
-        printf("%s: %s, ", d->path, pnet_task_name(d->task));
+        printf("%s: %s, ", shown, pnet_task_name(d->task));
         if (d->class_count) printf("%d classes, ", d->class_count);
         printf("%s within %g m\n", d->task == PNET_COMPLETION ? "near means" : "overlap", radius_m);
         print_unit(d);
         print_origin(d);
         st = describe_pairs(d, radius_m, e);
     } else {
-        printf("%s: %s, %d classes\n", d->path, pnet_task_name(d->task), d->class_count);
+        printf("%s: %s, %d classes\n", shown, pnet_task_name(d->task), d->class_count);
         print_unit(d);
         print_origin(d);
         st = describe_classes(d, e);

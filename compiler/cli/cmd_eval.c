@@ -58,7 +58,7 @@ static void take_sample(void *context, int64_t batch, struct pnet_evaluation *v)
 static void warn(void *context, const char *text)
 {
     (void)context;
-    fprintf(stderr, "pnetc: %s\n", text);
+    pnet_cli_notice("%s", text);
 }
 
 /* Warns if the clouds have another offset than those of the training, or several, and the model reads coordinates. */

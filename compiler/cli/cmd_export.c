@@ -2,6 +2,7 @@
 #include "compiler/cli/exchange.h"
 #include "compiler/cli/weights.h"
 #include "runtime/base/file.h"
+#include "runtime/base/printable.h"
 
 #include <assert.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static void say_mode(const struct exchange_options *o, unsigned degrade, const s
     for (int i = 0; i < p->param_count; i++)
         kernels |= p->params[i].info.kind == PNET_PARAM_CELLS && !pnet_weight_role_of(p, i).alone;
     if (kernels && degrade != PNET_VOXEL)
-        fprintf(stderr, "pnetc: %s runs in mode %s; %s computes on voxels, so its results differ\n",
+        pnet_cli_notice("%s runs in mode %s; %s computes on voxels, so its results differ",
             o->weights, pnet_mode_text(degrade, mode), o->library);
 }
 
@@ -34,8 +35,10 @@ static enum pnet_status write_export(const struct exchange_options *o, const str
     if (!st && o->m.json) st = pnet_cli_exchange_json(&w, NULL, o, o->output, e);
     if (!st && !o->m.json && !o->m.quiet) {
         FILE *out = to_stdout ? stderr : stdout;
+        char shown[PNET_PATH_MOST];
         pnet_cli_exchange_print(&w, 1u << PNET_EXCHANGE_TAKEN, true, out);
-        fprintf(out, "%s: %zu tensors\n", o->output, w.tensor_count);
+        fprintf(out, "%s: %zu tensors\n", pnet_printable(o->output, shown, sizeof shown),
+            w.tensor_count);
     }
     pnet_exchanged_free(&w);
     return st;

@@ -1,6 +1,7 @@
 /* pnetc import */
 #include "compiler/cli/exchange.h"
 #include "runtime/base/file.h"
+#include "runtime/base/printable.h"
 #include "runtime/exchange/propose.h"
 #include "runtime/plan/mode.h"
 #include "runtime/train/trained.h"
@@ -47,8 +48,10 @@ static void print_text(const struct import_request *r, const struct exchange *x,
     if (!r->o.m.quiet) {
         pnet_cli_exchange_print(w, TAKEN | IGNORED, false, out);
         if (written) {
-            fprintf(out, "%s: %zu weights of the model's %zu, %zu counters ignored\n", r->o.output,
-                taken, taken + w->counts[PNET_EXCHANGE_MISFIT] + w->counts[PNET_EXCHANGE_MISSING],
+            char shown[PNET_PATH_MOST];
+            fprintf(out, "%s: %zu weights of the model's %zu, %zu counters ignored\n",
+                pnet_printable(r->o.output, shown, sizeof shown), taken,
+                taken + w->counts[PNET_EXCHANGE_MISFIT] + w->counts[PNET_EXCHANGE_MISSING],
                 w->counts[PNET_EXCHANGE_IGNORED]);
             pnet_cli_exchange_print_assumed(&x->x, r->o.m.mode, out);
         }
@@ -110,10 +113,11 @@ static enum pnet_status propose(const struct import_request *r, const struct exc
         pnet_output_drop(&out);
     else
         st = pnet_output_commit(&out, e);
+    char shown[PNET_PATH_MOST];
     if (!st && !r->o.m.quiet && strcmp(r->proposal, "-") != 0)
         printf("%s: of the model's layers %zu have their names in the file, %zu were matched by "
                "shape, %zu by shape and order, %zu are open; check the map before it is used%s\n",
-            r->proposal, p.named, p.alone, p.ordered, p.open,
+            pnet_printable(r->proposal, shown, sizeof shown), p.named, p.alone, p.ordered, p.open,
             p.ordered ? ": it is refused while a ? marks a line" : "");
     return st;
 }

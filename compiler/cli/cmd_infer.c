@@ -79,6 +79,7 @@ static enum pnet_status print_sample(const struct inference *f, const char *path
     const float *scores, int width, struct pnet_error *e)
 {
     enum pnet_status st = PNET_OK;
+    char shown[PNET_PATH_MOST];
     double *p = malloc((size_t)width * sizeof *p);
     if (!p) return pnet_error_memory(e);
     int best = f->plan->result_classes && width > 0 ? pnet_cli_probabilities(scores, width, p) : -1;
@@ -98,10 +99,10 @@ static enum pnet_status print_sample(const struct inference *f, const char *path
         st = pnet_json_print(&j, stdout, e);
     } else if (best >= 0) {
         char name[256];
-        printf("%s: class %d %s, %.1f%%\n", path, best,
+        printf("%s: class %d %s, %.1f%%\n", pnet_printable(path, shown, sizeof shown), best,
             pnet_printable(class_name(f, best), name, sizeof name), 100 * p[best]);
     } else {
-        printf("%s:", path);
+        printf("%s:", pnet_printable(path, shown, sizeof shown));
         for (int k = 0; k < width; k++) printf(" %g", (double)scores[k]);
         puts("");
     }
@@ -144,13 +145,11 @@ static enum pnet_status write_generated(const char *output, const struct pnet_cl
 /* Says, for the first cloud, what is called otherwise. */
 static void say_kept(struct inference *f, const char *input, const struct kept_columns *kept)
 {
-    char name[512], list[512];
     if (!kept->count || f->renamed) return;
     f->renamed = true;
-    fprintf(stderr,
-        "pnetc: %s: columns of the input that are called as the result's are written as "
-        "input_NAME: %s\n",
-        pnet_printable(input, name, sizeof name), pnet_printable(kept->list, list, sizeof list));
+    pnet_cli_notice("%s: columns of the input that are called as the result's are written as "
+                    "input_NAME: %s",
+        input, kept->list);
 }
 
 static enum pnet_status write_result(struct inference *f, const char *input, const char *output,
@@ -193,7 +192,7 @@ static void warn_of_results(
     int64_t count = rows * f->plan->tensors[f->plan->result].type.width, bad = 0;
     for (int64_t i = 0; i < count; i++) bad += !isfinite(result[i]);
     if (bad)
-        fprintf(stderr, "pnetc: %s: %s%lld of %lld numbers of the result are not finite\n", input,
+        pnet_cli_notice("%s: %s%lld of %lld numbers of the result are not finite", input,
             bad == count ? "all, " : "", (long long)bad, (long long)count);
 }
 
@@ -222,7 +221,7 @@ static void doubt_clouds(struct inference *f, char *const *paths, const struct p
     char text[PNET_DOUBT_TEXT] = "";
     pnet_frame_add(&frame, clouds[0].xyz, clouds[0].rows, clouds[0].offset);
     if (f->feed.input[0] == first_cloud(f->plan)) pnet_doubt_box(trained, &frame, paths[0], text);
-    if (*text) fprintf(stderr, "pnetc: %s\n", text);
+    if (*text) pnet_cli_notice("%s", text);
     for (int k = 0; k < f->feed.count; k++)
         pnet_cli_doubt_offset(&f->offsets, trained, &clouds[k], paths[k]);
 }
@@ -306,7 +305,8 @@ static enum pnet_status infer_one(
     double loaded = pnet_seconds();
     if (!st && (st = pnet_runner_prepare(f->runner, 0, b, e))) {
         struct pnet_error nameless = *e; /* the geometry stage does not know the names of files */
-        pnet_error_set(e, st, "%s: %s", input, nameless.message);
+        pnet_error_set(e, st, "%s: ", input);
+        pnet_error_append(e, nameless.message);
     }
     pnet_batch_free(b);
     double prepared = pnet_seconds();
@@ -315,11 +315,14 @@ static enum pnet_status infer_one(
     if (!st) st = pnet_runner_result(f->runner, 0, &result, &rows, e);
     if (!st) warn_of_results(f, input, result, rows);
     if (!st) st = write_result(f, input, output, &clouds[place], result, rows, e);
-    if (!st && f->verbose)
+    if (!st && f->verbose) {
+        char shown[PNET_PATH_MOST];
         fprintf(stderr,
             "%s: %lld points, load %.0f ms, geometry %.0f ms, network %.0f ms, write %.0f ms\n",
-            input, (long long)clouds[place].rows, 1e3 * (loaded - begin), 1e3 * (prepared - loaded),
-            1e3 * (computed - prepared), 1e3 * (pnet_seconds() - computed));
+            pnet_printable(input, shown, sizeof shown), (long long)clouds[place].rows,
+            1e3 * (loaded - begin), 1e3 * (prepared - loaded), 1e3 * (computed - prepared),
+            1e3 * (pnet_seconds() - computed));
+    }
     free(result);
     for (int k = 0; k < f->feed.count; k++) pnet_cloud_free(&clouds[k]);
     return st;
@@ -502,9 +505,9 @@ static int infer_clouds(
     if (!c) return code;
     const char *name = pnet_compilation_result(c);
     if (name && !f->quiet)
-        fprintf(stderr,
-            "pnetc: the net gives a list, and %s, its last value, is the result: --value takes "
-            "another\n",
+        pnet_cli_notice(
+            "the net gives a list, and %s, its last value, is the result: --value takes "
+            "another",
             name);
     f->plan = pnet_compilation_plan(c);
     enum pnet_status st =

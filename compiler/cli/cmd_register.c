@@ -307,8 +307,8 @@ static void tell_unit(const struct registration *r)
     for (int i = 0; i < 2; i++)
         converted |= (source[i] > 0 && source[i] != 1) || (target[i] > 0 && target[i] != 1);
     if (converted && !r->request->options.quiet)
-        fprintf(stderr, "pnetc: the pose maps coordinates in metres: those of the files, converted "
-                        "by --unit\n");
+        pnet_cli_notice("the pose maps coordinates in metres: those of the files, converted "
+                        "by --unit");
 }
 
 static enum pnet_status print_json(
@@ -375,7 +375,7 @@ static int run_request(const struct request *q)
         else
             print_text(&r, file, name);
         if (!st && verdict != PNET_POSE_REGISTERED) {
-            fprintf(stderr, "pnetc: %s: the pose %s: %s\n", q->paths[0],
+            pnet_cli_notice("%s: the pose %s: %s", q->paths[0],
                 verdict == PNET_POSE_FAILED ? "is worth nothing" : "is doubtful", why);
             if (q->strict) code = PNET_FAILED;
         }

@@ -170,8 +170,7 @@ static void limit_threads(void)
 {
     int asked = pnet_threads_limit();
     if (asked)
-        fprintf(stderr,
-            "pnetc: the environment asks for %d threads, at most %d are possible: %d are used\n",
+        pnet_cli_notice("the environment asks for %d threads, at most %d are possible: %d are used",
             asked, (int)PNET_THREADS_MOST, omp_get_max_threads());
     omp_set_max_active_levels(1); /* a list of numbers asks for regions inside of regions */
 }

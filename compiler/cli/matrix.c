@@ -1,5 +1,7 @@
 #include "compiler/cli/matrix.h"
 
+#include "runtime/base/printable.h"
+
 #include <stdio.h>
 
 /* Characters of the widest number, and two more. */
@@ -17,7 +19,9 @@ void pnet_cli_print_matrix(const double *matrix, int32_t n, char *const *classes
     for (int32_t c = 0; c < n; c++) printf("%*d", width, (int)c);
     putchar('\n');
     for (int32_t label = 0; label < n; label++) {
-        printf("  %3d %-16s", (int)label, label < class_count ? classes[label] : "?");
+        char name[256];
+        printf("  %3d %-16s", (int)label,
+            label < class_count ? pnet_printable(classes[label], name, sizeof name) : "?");
         for (int32_t c = 0; c < n; c++) printf("%*.0f", width, matrix[(int64_t)label * n + c]);
         putchar('\n');
     }

@@ -3,6 +3,7 @@
 
 #include "runtime/base/guard.h"
 #include "runtime/base/number.h"
+#include "runtime/base/printable.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,9 +14,19 @@
 #include <string.h>
 #include <unistd.h>
 
+void pnet_cli_notice(const char *format, ...)
+{
+    char text[2048], shown[4096];
+    va_list args;
+    va_start(args, format);
+    pnet_number_vformat(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "pnetc: %s\n", pnet_printable(text, shown, sizeof shown));
+}
+
 int pnet_cli_complain(const struct pnet_error *e)
 {
-    fprintf(stderr, "pnetc: %s\n", e->message);
+    fprintf(stderr, "pnetc: %s\n", e->message); /* it is printable, and may have several lines */
     return (int)e->status;
 }
 
@@ -29,12 +40,10 @@ int pnet_cli_out_of_memory(void)
 int pnet_cli_usage_error(const char *format, ...)
 {
     struct pnet_error e;
-    char text[sizeof e.message];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    pnet_error_vset(&e, PNET_USAGE, format, args);
     va_end(args);
-    pnet_error_set(&e, PNET_USAGE, "%s", text);
     return pnet_cli_complain(&e);
 }
 

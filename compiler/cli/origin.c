@@ -8,7 +8,7 @@ static void say(
     const char *path, const struct pnet_origin *was, const struct pnet_origin *now, const char *why)
 {
     char there[PNET_ORIGIN_TEXT], here[PNET_ORIGIN_TEXT];
-    fprintf(stderr, "pnetc: %s was trained with the origin %s; it runs with %s, as %s\n", path,
+    pnet_cli_notice("%s was trained with the origin %s; it runs with %s, as %s", path,
         pnet_origin_text(was, there), pnet_origin_text(now, here), why);
 }
 
@@ -26,9 +26,9 @@ enum pnet_status pnet_cli_origin(
     if (trained->named) {
         char there[PNET_ORIGIN_TEXT], here[PNET_ORIGIN_TEXT];
         if (origin->named && !w->told && !pnet_origin_same(origin, trained))
-            fprintf(stderr,
-                "pnetc: %s was trained with the origin %s and runs with it; the data set names %s, "
-                "and --origin takes another\n",
+            pnet_cli_notice(
+                "%s was trained with the origin %s and runs with it; the data set names %s, "
+                "and --origin takes another",
                 path, pnet_origin_text(trained, there), pnet_origin_text(origin, here));
         *origin = *trained;
     } else if (origin->named && w->from.checkpoint && !w->told) {
@@ -42,8 +42,8 @@ void pnet_cli_origin_start(const struct weights *w, const struct pnet_origin *da
     const struct pnet_origin *trained = &w->map.origin;
     char there[PNET_ORIGIN_TEXT], here[PNET_ORIGIN_TEXT];
     if (trained->named && !pnet_origin_same(trained, data))
-        fprintf(stderr, "pnetc: %s was trained with the origin %s; this training has %s\n",
-            w->from.path, pnet_origin_text(trained, there), pnet_origin_text(data, here));
+        pnet_cli_notice("%s was trained with the origin %s; this training has %s", w->from.path,
+            pnet_origin_text(trained, there), pnet_origin_text(data, here));
 }
 
 void pnet_cli_say_unit(const struct weights *w, const struct pnet_dataset *data)
@@ -52,9 +52,9 @@ void pnet_cli_say_unit(const struct weights *w, const struct pnet_dataset *data)
     pnet_unit_print(&w->map.unit, was);
     pnet_unit_print(&data->unit, now);
     if (*was && !*now && !w->told)
-        fprintf(stderr,
-            "pnetc: %s was trained on clouds with `unit: %s`; %s names no unit, so its numbers are "
-            "taken as metres\n",
+        pnet_cli_notice(
+            "%s was trained on clouds with `unit: %s`; %s names no unit, so its numbers are taken "
+            "as metres",
             w->from.path, was, data->path);
 }
 
@@ -68,7 +68,7 @@ void pnet_cli_doubt_offset(struct offset_doubt *d, const struct pnet_frame *trai
     pnet_frame_add(&frame, c->xyz, c->rows, c->offset);
     pnet_doubt_offset(recorded ? trained : &d->seen,
         recorded ? "the training" : "the clouds before", &frame, path, text);
-    if (*text) fprintf(stderr, "pnetc: %s\n", text);
+    if (*text) pnet_cli_notice("%s", text);
     d->told = *text;
     pnet_frame_merge(&d->seen, &frame);
 }

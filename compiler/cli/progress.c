@@ -1,4 +1,5 @@
 #include "compiler/cli/progress.h"
+#include "runtime/base/printable.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -212,8 +213,10 @@ void pnet_progress_show(struct pnet_progress *p, int64_t done, int64_t total, co
 
 void pnet_progress_line(struct pnet_progress *p, const char *line)
 {
+    char shown[2048];
     if (!p) return;
-    fprintf(p->o.out, "%s%s\n", p->on_line ? "\r\x1b[K" : "", line);
+    pnet_printable_lines(line, shown, sizeof shown);
+    fprintf(p->o.out, "%s%s\n", p->on_line ? "\r\x1b[K" : "", shown);
     p->on_line = false;
     if (p->bar && p->begun)
         draw(p);

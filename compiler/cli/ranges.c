@@ -13,9 +13,8 @@ enum { WARNINGS_SHOWN = 5 };
 
 void pnet_cli_say(void *context, const char *text)
 {
-    char line[1024];
     (void)context;
-    fprintf(stderr, "pnetc: %s\n", pnet_printable(text, line, sizeof line));
+    pnet_cli_notice("%s", text);
 }
 
 /* Finds the inputs that the clouds of an entry feed. */
@@ -40,11 +39,11 @@ static void say_unrecorded(const struct pnet_ranges *record, const struct pnet_r
     if (pnet_ranges_have_colours(record)) return;
     for (int i = 0; i < source->count; i++)
         if (source->items[i].kind == PNET_RANGE_INTEGERS && source->items[i].most > 0) {
-            fprintf(stderr,
-                "pnetc: %s: the checkpoint does not record what the colours of its training were "
+            pnet_cli_notice(
+                "%s: the checkpoint does not record what the colours of its training were "
                 "divided by; older versions of pnet divided integers by the largest number of "
                 "their "
-                "type\n",
+                "type",
                 source->items[i].field);
             return;
         }
@@ -158,7 +157,7 @@ void pnet_cli_few_warn(void *few, const char *text)
 void pnet_cli_few_end(const struct few_warnings *few)
 {
     if (few->count > WARNINGS_SHOWN)
-        fprintf(stderr, "pnetc: %lld more warnings\n", (long long)few->count - WARNINGS_SHOWN);
+        pnet_cli_notice("%lld more warnings", (long long)few->count - WARNINGS_SHOWN);
 }
 
 enum pnet_status pnet_cli_warn_unusual(const struct pnet_input_map *map,

@@ -3,6 +3,7 @@
 #include "compiler/cli/matrix.h"
 #include "compiler/cli/origin.h"
 
+#include "runtime/base/file.h"
 #include "runtime/base/glob.h"
 #include "runtime/base/json.h"
 #include "runtime/base/memory_stream.h"
@@ -236,8 +237,8 @@ static enum pnet_status choose_precision(
         if (!s)
             return pnet_error_set(e, PNET_USAGE,
                 "%s: the CPU computes in fp32, other precisions are for --device cuda", c->path);
-        fprintf(stderr, "pnetc: %s says %s; the CPU computes in fp32\n", c->path,
-            pnet_precision_names[run->precision]);
+        pnet_cli_notice(
+            "%s says %s; the CPU computes in fp32", c->path, pnet_precision_names[run->precision]);
         run->precision = PNET_FP32;
     }
     if (run->precision != PNET_FP32 && !pnet_conv_algo_is_usual(m->sums))
@@ -407,7 +408,7 @@ static void warn(void *context, const char *text)
     if (!d->quiet)
         pnet_progress_line(d->bar, text);
     else
-        fprintf(stderr, "pnetc: %s\n", text);
+        pnet_cli_notice("%s", text);
 }
 
 static void note(void *context, const char *text)
@@ -489,8 +490,10 @@ enum pnet_status pnet_cli_run_train(const struct run *run, const char *folder, b
     return st;
 }
 
-static void print_named(const char *name, int width, double value)
+static void print_named(const char *named, int width, double value)
 {
+    char name[256];
+    pnet_printable(named, name, sizeof name);
     if (isnan(value))
         printf("  %-*s -\n", width, name);
     else
@@ -555,11 +558,11 @@ void pnet_cli_json_evaluation(struct pnet_json *j, const char *key, const struct
 void pnet_cli_run_print(
     const struct run *run, const struct pnet_train_result *r, const char *folder)
 {
-    char peak[32];
+    char peak[32], shown[PNET_PATH_MOST];
     pnet_cli_print_evaluation(&r->validation, run->data->classes, run->data->class_count);
     printf("%lld steps, %.1f s, %.0f points/s, peak memory %s\n%s/report.html\n",
         (long long)r->steps, r->seconds, (double)r->points / r->seconds,
-        pnet_bytes_text(r->peak_bytes, peak), folder);
+        pnet_bytes_text(r->peak_bytes, peak), pnet_printable(folder, shown, sizeof shown));
     if (r->idle_steps)
         printf(
             "%lld steps of them without anything that a loss counts\n", (long long)r->idle_steps);

@@ -29,13 +29,13 @@ static void say(const struct weights *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void say(const struct weights *w, const char *format, ...)
 {
+    struct pnet_error text;
     va_list args;
     if (w->told) return;
-    fputs("pnetc: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    pnet_error_vset(&text, PNET_OK, format, args);
     va_end(args);
-    fputc('\n', stderr);
+    pnet_cli_notice("%s", text.message);
 }
 
 /* Prints one sentence if the geometry may differ from that of the training. */
@@ -147,7 +147,7 @@ static enum pnet_status bind_as_trained(const struct weights *w, const struct pn
     enum pnet_status st =
         pnet_choices_parse("the kernels of the checkpoint", text, strlen(text), &c, e);
     if (st == PNET_BAD_DATA) {
-        fprintf(stderr, "pnetc: %s: ignored\n", e->message);
+        pnet_cli_notice("%s: ignored", e->message);
         return PNET_OK;
     }
     if (st) return st;

@@ -8,19 +8,62 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Makes text[..] printable. Where `marked`, the same text printed by a format with other bytes for line ends, differs, the line end
+   is the format's and stays. */
+static void make_printable(char *text, const char *marked, char *out, size_t size)
+{
+    size_t used = 0;
+    for (char *line = text; line;) {
+        char *end = line;
+        while (*end && *end == marked[end - text]) end++;
+        bool more = *end;
+        *end = '\0';
+        pnet_printable(line, out + used, size - used);
+        used += strlen(out + used);
+        if (!more || used + 2 > size) break;
+        out[used++] = '\n';
+        out[used] = '\0';
+        line = end + 1;
+    }
+}
+
+enum pnet_status pnet_error_vset(
+    struct pnet_error *e, enum pnet_status status, const char *format, va_list args)
+{
+    if (!e) return status;
+    enum { SIZE = sizeof e->message };
+    char text[SIZE], marked[SIZE], pattern[SIZE]; /* an argument may point to e->message */
+    size_t length = 0;
+    va_list again;
+    va_copy(again, args);
+    pnet_number_vformat(text, SIZE, format, args);
+    for (; format[length] && length + 1 < SIZE; length++)
+        pattern[length] = format[length] == '\n' ? '\f' : format[length];
+    pattern[length] = '\0';
+    pnet_number_vformat(marked, SIZE, format[length] ? format : pattern, again);
+    va_end(again);
+    e->status = status;
+    if (strcmp(format, "%s") == 0)
+        pnet_printable_lines(text, e->message, SIZE);
+    else
+        make_printable(text, marked, e->message, SIZE);
+    return status;
+}
+
 enum pnet_status pnet_error_set(
     struct pnet_error *e, enum pnet_status status, const char *format, ...)
 {
-    if (!e) return status;
-    char text[sizeof e->message]; /* an argument may point to e->message */
     va_list args;
     va_start(args, format);
-    pnet_number_vformat(text, sizeof text, format, args);
+    pnet_error_vset(e, status, format, args);
     va_end(args);
-    e->status = status;
-    pnet_printable_lines(
-        text, e->message, sizeof e->message); /* the arguments may contain names from files */
     return status;
+}
+
+void pnet_error_append(struct pnet_error *e, const char *text)
+{
+    size_t used = strlen(e->message);
+    snprintf(e->message + used, sizeof e->message - used, "%s", text);
 }
 
 enum pnet_status pnet_error_errno(
@@ -28,13 +71,16 @@ enum pnet_status pnet_error_errno(
 {
     if (status == PNET_FAILED && code == ENOMEM) status = PNET_NO_MEMORY;
     if (!e) return status;
-    char text[sizeof e->message], reason[128];
+    char reason[128], why[160];
     va_list args;
     va_start(args, format);
-    pnet_number_vformat(text, sizeof text, format, args);
+    pnet_error_vset(e, status, format, args);
     va_end(args);
-    const char *why = strerror_r(code, reason, sizeof reason);
-    return pnet_error_set(e, status, "%.800s: %s", text, why);
+    snprintf(why, sizeof why, ": %s", strerror_r(code, reason, sizeof reason));
+    size_t most = sizeof e->message - sizeof why;
+    if (strlen(e->message) > most) e->message[most] = '\0';
+    pnet_error_append(e, why);
+    return status;
 }
 
 /* Returns the optimal string alignment distance; words are cut at 63 bytes. */

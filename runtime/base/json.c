@@ -52,6 +52,15 @@ static void put_char(struct pnet_json *j, unsigned char c)
     pnet_json_raw(j, text, (size_t)size);
 }
 
+/* Characters of two and three bytes. */
+static void put_code(struct pnet_json *j, const unsigned char *s, size_t length)
+{
+    unsigned code = length == 2 ? (s[0] & 0x1fu) << 6 | (s[1] & 0x3fu)
+                                : (s[0] & 0xfu) << 12 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
+    char text[8];
+    pnet_json_raw(j, text, (size_t)snprintf(text, sizeof text, "\\u%04x", code));
+}
+
 static void put_string(struct pnet_json *j, const char *text)
 {
     pnet_json_raw(j, "\"", 1);
@@ -59,6 +68,8 @@ static void put_string(struct pnet_json *j, const char *text)
         size_t length = pnet_utf8_length(s);
         if (length == 1)
             put_char(j, *s);
+        else if (length > 1 && pnet_utf8_is_control(s, length))
+            put_code(j, s, length);
         else if (length > 1)
             pnet_json_raw(j, (const char *)s, length);
         else

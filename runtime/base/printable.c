@@ -27,8 +27,7 @@ bool pnet_is_utf8(const char *text)
     return length > 0;
 }
 
-/* C0, C1, and characters that change the direction of text */
-static bool is_control(const unsigned char *s, size_t length)
+bool pnet_utf8_is_control(const unsigned char *s, size_t length)
 {
     if (length == 1) return s[0] < 0x20 || s[0] == 0x7f;
     if (length == 2) return s[0] == 0xc2 && s[1] < 0xa0;
@@ -43,7 +42,7 @@ static const char *copy(const char *text, bool lines, char *out, size_t size)
     const unsigned char *s = (const unsigned char *)text;
     while (*s) {
         size_t length = pnet_utf8_length(s), bytes = length ? length : 1;
-        bool plain = length && (!is_control(s, length) || (lines && *s == '\n'));
+        bool plain = length && (!pnet_utf8_is_control(s, length) || (lines && *s == '\n'));
         size_t room = plain ? bytes : 4 * bytes;
         if (used + room >= size) break;
         if (plain) memcpy(out + used, s, bytes);

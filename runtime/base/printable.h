@@ -14,6 +14,8 @@ const char *pnet_printable_lines(const char *text, char *out, size_t size);
 
 /* Returns the length of the UTF-8 sequence at `s` (Unicode, table 3-7), which ends with a zero byte; 0: it is not one. */
 size_t pnet_utf8_length(const unsigned char *s);
+/* Tells whether a sequence of that length is a control character (C0, C1) or changes the direction of text. */
+bool pnet_utf8_is_control(const unsigned char *s, size_t length);
 /* Tells whether the whole text is UTF-8. */
 bool pnet_is_utf8(const char *text);
 

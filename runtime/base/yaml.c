@@ -61,28 +61,31 @@ static void *take(struct pnet_yaml *y, size_t size)
     return p;
 }
 
-static void fail_line(struct pnet_yaml *y, uint32_t line, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void fail_line(struct pnet_yaml *y, uint32_t line, const char *format, ...)
+static void fail_line(struct pnet_yaml *y, uint32_t line, const char *format, va_list args)
 {
-    char text[sizeof y->error.message];
+    struct pnet_error what;
     if (y->status) return;
+    pnet_error_vset(&what, y->bad, format, args);
+    y->status = pnet_error_set(&y->error, y->bad, "%.300s:%u: ", y->name, line);
+    pnet_error_append(&y->error, what.message);
+}
+
+static void fail_at(struct pnet_yaml *y, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void fail_at(struct pnet_yaml *y, uint32_t line, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    pnet_number_vformat(text, sizeof text, format, args);
+    fail_line(y, line, format, args);
     va_end(args);
-    y->status = pnet_error_set(&y->error, y->bad, "%.300s:%u: %.700s", y->name, line, text);
 }
 
 void pnet_yaml_fail(struct pnet_yaml *y, const struct pnet_yaml_node *at, const char *format, ...)
 {
-    char text[sizeof y->error.message];
     va_list args;
     va_start(args, format);
-    pnet_number_vformat(text, sizeof text, format, args);
+    fail_line(y, at ? at->line : 1, format, args);
     va_end(args);
-    fail_line(y, at ? at->line : 1, "%s", text);
 }
 
 void pnet_yaml_fail_memory(struct pnet_yaml *y)
@@ -110,7 +113,7 @@ const struct pnet_yaml_node *pnet_yaml_root(const struct pnet_yaml *y)
 static const char *copy_text(struct builder *b, const yaml_char_t *text, size_t length)
 {
     if (memchr(text, 0, length)) {
-        fail_line(b->y, b->line, "a zero byte inside a word");
+        fail_at(b->y, b->line, "a zero byte inside a word");
         return NULL;
     }
     char *copy = take(b->y, length + 1);
@@ -132,7 +135,7 @@ static struct pnet_yaml_node *add(struct builder *b, enum pnet_yaml_kind kind)
     struct level *l = &b->levels[b->depth - 1];
     if (l->node->kind == PNET_YAML_MAP) {
         if (!l->key) {
-            fail_line(b->y, b->line, "a key must be a plain word");
+            fail_at(b->y, b->line, "a key must be a plain word");
             return NULL;
         }
         n->key = l->key;
@@ -158,7 +161,7 @@ static void on_scalar(struct builder *b, const yaml_event_t *event)
     size_t length = event->data.scalar.length;
     struct level *l = b->depth ? &b->levels[b->depth - 1] : NULL;
     if (event->data.scalar.tag) {
-        fail_line(b->y, b->line, "tags (!...) are not supported");
+        fail_at(b->y, b->line, "tags (!...) are not supported");
     } else if (l && l->node->kind == PNET_YAML_MAP && !l->key) {
         l->key = copy_text(b, text, length);
         l->key_line = b->line;
@@ -173,9 +176,9 @@ static void on_scalar(struct builder *b, const yaml_event_t *event)
 static void on_open(struct builder *b, enum pnet_yaml_kind kind, const yaml_char_t *tag)
 {
     if (tag) {
-        fail_line(b->y, b->line, "tags (!...) are not supported");
+        fail_at(b->y, b->line, "tags (!...) are not supported");
     } else if (b->depth == PNET_YAML_MAX_NESTING) {
-        fail_line(b->y, b->line, "nested more than %d deep", PNET_YAML_MAX_NESTING);
+        fail_at(b->y, b->line, "nested more than %d deep", PNET_YAML_MAX_NESTING);
     } else {
         struct pnet_yaml_node *n = add(b, kind);
         if (n) b->levels[b->depth++] = (struct level){.node = n, .tail = &n->first};
@@ -203,7 +206,7 @@ static void check_duplicates(struct pnet_yaml *y, const struct pnet_yaml_node *m
     qsort(sorted, count, sizeof *sorted, by_key);
     for (i = 1; i < count; i++)
         if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0)
-            fail_line(y, sorted[i]->line, "the key `%.80s` is there twice, first in line %u",
+            fail_at(y, sorted[i]->line, "the key `%.80s` is there twice, first in line %u",
                 sorted[i]->key, sorted[i - 1]->line);
     free(sorted);
 }
@@ -225,9 +228,9 @@ static void on_event(struct builder *b, const yaml_event_t *event)
         assert(b->depth);
         b->depth--;
         break;
-    case YAML_ALIAS_EVENT: fail_line(b->y, b->line, "aliases (*name) are not supported"); break;
+    case YAML_ALIAS_EVENT: fail_at(b->y, b->line, "aliases (*name) are not supported"); break;
     case YAML_DOCUMENT_START_EVENT:
-        if (b->y->root) fail_line(b->y, b->line, "a second document");
+        if (b->y->root) fail_at(b->y, b->line, "a second document");
         break;
     default: break;
     }
@@ -243,7 +246,7 @@ static void build(struct pnet_yaml *y, yaml_parser_t *parser)
             if (parser->error == YAML_MEMORY_ERROR)
                 pnet_yaml_fail_memory(y);
             else
-                fail_line(y, (uint32_t)parser->problem_mark.line + 1, "not YAML: %s",
+                fail_at(y, (uint32_t)parser->problem_mark.line + 1, "not YAML: %s",
                     parser->problem ? parser->problem : "unknown problem");
             return;
         }

@@ -7,13 +7,11 @@
 
 void pnet_geo_fail(struct pnet_geo_walk *w, enum pnet_status status, const char *format, ...)
 {
-    char text[sizeof w->error->message];
     va_list rest;
     if (w->status) return;
     va_start(rest, format);
-    vsnprintf(text, sizeof text, format, rest);
+    w->status = pnet_error_vset(w->error, status, format, rest);
     va_end(rest);
-    w->status = pnet_error_set(w->error, status, "%s", text);
 }
 
 static void add_up(struct pnet_geo_walk *w, int which, size_t bytes)

@@ -123,6 +123,8 @@ static const char *const others[] = {
     "n# file ",
     /* of editors alone: tests/lsp/golden/diagnostics.txt */
     "not a regular file",
+    /* tests/cli/test_pipes.sh */
+    "a named pipe",
     /* tokens that are not expected by name */
     "the end of the file",
     "a body",

@@ -283,7 +283,7 @@ static void test_errors(void)
     const double scales[] = {NAN, INFINITY, 1e300};
     for (int k = 0; k < 3; k++) {
         struct pnet_attend_options bad = {.size = sizeof bad, .heads = 2, .scale = scales[k]};
-        REFUSED(pnet_attend_forward(b, &x, &bad, &to, &e), PNET_USAGE, "that float32 holds");
+        REFUSED(pnet_attend_forward(b, &x, &bad, &to, &e), PNET_USAGE, "expected a finite float32");
     }
     o.heads = 4;
     REFUSED(pnet_attend_forward(b, &x, &o, &to, &e), PNET_USAGE, "a head has 4 channels");
