@@ -138,8 +138,8 @@ static enum pnet_status check_step(const struct pnet_step_options *o, struct pne
     const double numbers[] = {o->learning_rate, o->clip, o->loss_scale};
     for (int i = 0; i < 3; i++)
         if (!(numbers[i] >= 0 && isfinite(numbers[i])))
-            return pnet_error_set(
-                e, PNET_USAGE, "%s: expected 0 or more, and finite, found %g", names[i], numbers[i]);
+            return pnet_error_set(e, PNET_USAGE, "%s: expected 0 or more, and finite, found %g",
+                names[i], numbers[i]);
     return PNET_OK;
 }
 

@@ -47,16 +47,16 @@ static bool is_near(
 {
     struct cell_point home = cell_of(p[0], p[1], p[2], radius_m);
     for (int k = 0; k < 9; k++) {
-        struct cell_point column = {.x = home.x + k / 3 - 1, .y = home.y + k % 3 - 1};
-        column.z = home.z - 1;
+        int dx = k / 3 - 1, dy = k % 3 - 1;
+        struct cell_point column = {.x = home.x + dx, .y = home.y + dy, .z = home.z - 1};
         int64_t i = first_from(sorted, count, &column);
         for (; i < count && sorted[i].x == column.x && sorted[i].y == column.y &&
                sorted[i].z <= home.z + 1;
              i++) {
-            double dx = p[0] - (double)sorted[i].point[0];
-            double dy = p[1] - (double)sorted[i].point[1];
-            double dz = p[2] - (double)sorted[i].point[2];
-            if (dx * dx + dy * dy + dz * dz <= radius_m * radius_m) return true;
+            double x = p[0] - (double)sorted[i].point[0];
+            double y = p[1] - (double)sorted[i].point[1];
+            double z = p[2] - (double)sorted[i].point[2];
+            if (x * x + y * y + z * z <= radius_m * radius_m) return true;
         }
     }
     return false;

@@ -36,10 +36,11 @@ enum pnet_status pnet_optim_check(const struct pnet_optim *o, struct pnet_error 
             e, PNET_USAGE, "beta2: expected 0 or more, below 1, found %g", o->beta2);
     /* eps must stay a normal float. */
     if (o->kind != PNET_SGD && !(o->eps >= 1e-37 && o->eps < 1e30))
-        return pnet_error_set(e, PNET_USAGE, "eps: expected 1e-37 or more, below 1e30, found %g", o->eps);
-    if (!(o->weight_decay >= 0 && o->weight_decay < 1e30))
         return pnet_error_set(
-            e, PNET_USAGE, "weight_decay: expected 0 or more, below 1e30, found %g", o->weight_decay);
+            e, PNET_USAGE, "eps: expected 1e-37 or more, below 1e30, found %g", o->eps);
+    if (!(o->weight_decay >= 0 && o->weight_decay < 1e30))
+        return pnet_error_set(e, PNET_USAGE,
+            "weight_decay: expected 0 or more, below 1e30, found %g", o->weight_decay);
     return PNET_OK;
 }
 

@@ -298,7 +298,8 @@ static void check_warning(const char *folder)
     char warning[256], expected[1200];
     write_file(path, text, sizeof text - 1);
     CHECK(pnet_cloud_read(path, &c, warning, &e) == PNET_OK && c.rows == 1 && c.file_rows == 3);
-    snprintf(expected, sizeof expected, "%s: dropped 2 of 3 points: not finite, or beyond 1e18 m", path);
+    snprintf(
+        expected, sizeof expected, "%s: dropped 2 of 3 points: not finite, or beyond 1e18 m", path);
     CHECK_STR(warning, expected);
     pnet_cloud_free(&c);
     remove(path);

@@ -140,7 +140,8 @@ static void check_warnings(const char *folder)
             "row 2 lies 488 km away from the other points"},
         {"0 0 0\n154000 463000 1\nnan 0 0\n154001 463000 1\n0 0 1\n154001 463001 1\n154001 463002 "
          "1\n",
-            "dropped 1 of 7 points: not finite, or beyond 1e18 m; row 0 (488 km) and 1 more lie far away from the "
+            "dropped 1 of 7 points: not finite, or beyond 1e18 m; row 0 (488 km) and 1 more lie "
+            "far away from the "
             "other points"},
         {"0 0 0\n20000 0 0\n40000.0015 0 0\n60000 0 0\n",
             "models read its coordinates less (0, 0, 0) in float32, off by up to 0.0015 m"},
