@@ -146,8 +146,8 @@ static bool is_regular(const char *path, const char **error)
     return false;
 }
 
-/* Opens a file, or a pipe that a shell made for a process, as for <(command). A pipe with a name of its own is refused: reading it
-   may wait for ever. Returns NULL with errno, or with *error. */
+/* Opens a file, or a pipe that a shell made for a process, as for <(command). A pipe with a name of its own is refused: reading
+   it may wait for ever. Returns NULL with errno, or with *error. */
 static FILE *open_main(const char *path, const char **error)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

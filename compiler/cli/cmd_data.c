@@ -38,6 +38,17 @@ static int find_kind(const char *word, enum pnet_synth_kind *kind)
                : pnet_cli_usage_error("no kind '%s': shapes, rooms, lidar, pairs or partial", word);
 }
 
+static void print_synthesis(const struct pnet_synth *s, const char *kind)
+{
+    char shown[PNET_PATH_MOST];
+    printf("%s/dataset.yaml: %lld %s%s\n", pnet_printable(s->folder, shown, sizeof shown),
+        (long long)s->count,
+        s->kind == PNET_SYNTH_PAIRS     ? ""
+        : s->kind == PNET_SYNTH_PARTIAL ? "pairs of "
+                                        : "clouds of ",
+        s->kind == PNET_SYNTH_PARTIAL ? "partial and full clouds" : kind);
+}
+
 static int data_synth(int argc, char **argv)
 {
     static const struct usage usage = {"pnetc data synth KIND -o DIR [options]",
@@ -96,15 +107,7 @@ static int data_synth(int argc, char **argv)
         .threads = (int)threads};
     pnet_cli_catch_interrupts();
     if (pnet_synth_generate(&s, &e)) return pnet_cli_complain(&e);
-    if (!quiet) {
-        char shown[PNET_PATH_MOST];
-        printf("%s/dataset.yaml: %lld %s%s\n", pnet_printable(s.folder, shown, sizeof shown),
-            (long long)count,
-            s.kind == PNET_SYNTH_PAIRS     ? ""
-            : s.kind == PNET_SYNTH_PARTIAL ? "pairs of "
-                                           : "clouds of ",
-            s.kind == PNET_SYNTH_PARTIAL ? "partial and full clouds" : kind);
-    }
+    if (!quiet) print_synthesis(&s, kind);
     return PNET_OK;
 }
 

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Makes text[..] printable. Where `marked`, the same text printed by a format with other bytes for line ends, differs, the line end
-   is the format's and stays. */
+/* Makes text[..] printable. Where `marked`, the same text printed by a format with other bytes for line ends, differs, the line
+   end is the format's and stays. */
 static void make_printable(char *text, const char *marked, char *out, size_t size)
 {
     size_t used = 0;

@@ -26,8 +26,8 @@ struct pnet_error {
 };
 #endif
 
-/* Sets `e` (which may be NULL) and returns `status`. Messages too long are cut, never overrun. Line ends of the format stay, those
-   of arguments become escapes as other control characters do; but the format "%s" takes a text that may have lines. */
+/* Sets `e` (which may be NULL) and returns `status`. Messages too long are cut, never overrun. Line ends of the format stay,
+   those of arguments become escapes as other control characters do; but the format "%s" takes a text that may have lines. */
 enum pnet_status pnet_error_set(struct pnet_error *e, enum pnet_status status, const char *format,
     ...) __attribute__((format(printf, 3, 4)));
 enum pnet_status pnet_error_vset(struct pnet_error *e, enum pnet_status status, const char *format,
@@ -36,7 +36,8 @@ enum pnet_status pnet_error_vset(struct pnet_error *e, enum pnet_status status, 
 /* Puts a text, which is printable and may have lines, at the end of a message. */
 void pnet_error_append(struct pnet_error *e, const char *text);
 
-/* Does the same, with ": " and the text of errno `code` after the message. If `code` is ENOMEM, PNET_FAILED becomes PNET_NO_MEMORY. */
+/* Does the same, with ": " and the text of errno `code` after the message. If `code` is ENOMEM, PNET_FAILED becomes
+   PNET_NO_MEMORY. */
 enum pnet_status pnet_error_errno(struct pnet_error *e, enum pnet_status status, int code,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 

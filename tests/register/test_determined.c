@@ -1,5 +1,5 @@
-/* What points and correspondences determine of a pose: shapes whose free motions are known, at any place and in any turn, and lines
-   of correspondences. */
+/* What points and correspondences determine of a pose: shapes whose free motions are known, at any place and in any turn, and
+   lines of correspondences. */
 #include "runtime/register/register_verdict.h"
 #include "tests/check.h"
 #include "tests/register/clouds.h"
