@@ -535,7 +535,7 @@ static enum pnet_status finish(
         status = pnet_error_memory(e);
     }
     pnet_yaml_free(y);
-    for (int i = 0; r.d && i < r.d->array_count; i++) free(r.array_keys[i]);
+    for (int i = 0; r.array_keys && i < r.d->array_count; i++) free(r.array_keys[i]);
     free(r.array_keys);
     pnet_name_table_free(&r.arrays);
     pnet_name_table_free(&r.classes);

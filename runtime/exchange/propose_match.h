@@ -32,9 +32,9 @@ struct pnet_matching {
 const struct pnet_safetensor *pnet_layer_tensor(
     const struct pnet_matching *p, const struct pnet_layer *theirs, const char *word);
 
-/* Sets `match` and `taken` of the layers: first of those whose names are right already, *named of them; then of those that as many
-   layers of the file fit as there are layers of the model which the same ones fit, in their order. alike[ours.count]: how many these
-   were; 0: the layer is open, or has its name. */
+/* Sets `match` and `taken` of the layers: first of those whose names are right already, *named of them; then of layers of the
+   model that the same layers of the file fit, if both are as many, in their order. alike[ours.count]: how many these were; 0: the
+   layer is open, or has its name. */
 enum pnet_status pnet_match_layers(
     struct pnet_matching *p, size_t *named, size_t *alike, struct pnet_error *e);
 
