@@ -16,6 +16,21 @@ static const struct pnet_held_text *find_text(void *context, const char *path)
     return d ? &d->held : NULL;
 }
 
+void pnet_lsp_link(struct server *s, struct document *root)
+{
+    const struct pnet_sources *all =
+        root->compilation ? pnet_compilation_sources(root->compilation) : NULL;
+    uint32_t count = 0;
+    while (all && pnet_sources_get(all, count)) count++;
+    struct document **sources = calloc((size_t)count + 1, sizeof(struct document *));
+    free(root->sources);
+    root->sources = sources;
+    root->source_count = sources ? count : 0;
+    s->no_memory |= !sources;
+    for (uint32_t f = 0; f < root->source_count; f++)
+        sources[f] = pnet_lsp_held(s, pnet_sources_get(all, f)->name);
+}
+
 static void compile(struct server *s, struct document *d)
 {
     struct pnet_overlay overlay = {.find = find_text, .context = s};
@@ -26,59 +41,56 @@ static void compile(struct server *s, struct document *d)
     d->index = NULL;
     d->compilation = pnet_compile_file(d->path, &o);
     d->stale = false;
+    pnet_lsp_link(s, d);
     if (!d->compilation || pnet_compilation_code(d->compilation) == PNET_NO_MEMORY)
         s->no_memory = true;
 }
 
-int64_t pnet_lsp_source_of(struct server *s, const struct document *root, const struct document *d)
+int64_t pnet_lsp_source_of(const struct document *root, const struct document *d)
 {
-    const struct pnet_source *source;
-    if (!root->compilation) return -1;
-    const struct pnet_sources *sources = pnet_compilation_sources(root->compilation);
-    for (uint32_t f = 0; (source = pnet_sources_get(sources, f)); f++)
-        if (pnet_lsp_held(s, source->name) == d) return f;
+    for (uint32_t f = 0; f < root->source_count; f++)
+        if (root->sources[f] == d) return f;
     return -1;
 }
 
-bool pnet_lsp_reads(struct server *s, const struct document *root, const struct document *d)
+bool pnet_lsp_reads(const struct document *root, const struct document *d)
 {
-    return root == d || pnet_lsp_source_of(s, root, d) >= 0;
+    return root == d || pnet_lsp_source_of(root, d) >= 0;
 }
 
-bool pnet_lsp_reads_disk(struct server *s, const struct document *root)
+bool pnet_lsp_reads_disk(const struct document *root)
 {
-    const struct pnet_source *source;
-    if (!root->compilation) return false;
-    const struct pnet_sources *sources = pnet_compilation_sources(root->compilation);
-    for (uint32_t f = 0; (source = pnet_sources_get(sources, f)); f++)
-        if (!pnet_lsp_held(s, source->name)) return true;
-    return false;
+    return pnet_lsp_source_of(root, NULL) >= 0;
 }
 
-/* Is `d` part of another open document? Of two that include each other, the one opened first is not. */
-static bool is_part(struct server *s, const struct document *d)
+/* Finds which documents are part of others. */
+static void find_parts(struct server *s)
 {
-    bool before = true;
-    for (const struct document *e = s->documents; e; e = e->next) {
-        if (e == d) before = false;
-        if (e != d && pnet_lsp_reads(s, e, d) && (before || !pnet_lsp_reads(s, d, e))) return true;
+    size_t number = 0;
+    for (struct document *d = s->documents; d; d = d->next) {
+        d->part = false;
+        d->number = number++;
     }
-    return false;
+    for (struct document *e = s->documents; e; e = e->next)
+        for (uint32_t f = 0; f < e->source_count; f++) {
+            struct document *d = e->sources[f];
+            if (d && d != e) d->part |= e->number < d->number || !pnet_lsp_reads(d, e);
+        }
 }
 
 struct document *pnet_lsp_root(
     struct server *s, const struct document *d, const struct document *after)
 {
     for (struct document *e = after ? after->next : s->documents; e; e = e->next)
-        if (pnet_lsp_reads(s, e, d) && !is_part(s, e)) return e;
+        if (pnet_lsp_reads(e, d) && !e->part) return e;
     return NULL;
 }
 
-bool pnet_lsp_reads_lost(struct server *s, const struct document *root)
+bool pnet_lsp_reads_lost(const struct document *root)
 {
-    for (const struct document *d = s->documents; d; d = d->next)
-        if (d->lost && pnet_lsp_reads(s, root, d)) return true;
-    return false;
+    for (uint32_t f = 0; f < root->source_count; f++)
+        if (root->sources[f] && root->sources[f]->lost) return true;
+    return root->lost;
 }
 
 struct bucket *pnet_lsp_bucket(struct server *s, struct bucket **all, char *uri)
@@ -249,7 +261,7 @@ static void collect_lost(struct server *s, const struct document *root, struct b
     snprintf(text, sizeof text, "%s; %s", lost, again);
     struct ruler r = {.utf8 = s->utf8};
     for (const struct document *d = s->documents; d && !s->no_memory; d = d->next) {
-        if (!pnet_lsp_reads(s, root, d)) continue;
+        if (!pnet_lsp_reads(root, d)) continue;
         struct bucket *b = pnet_lsp_bucket(s, all, strdup(d->uri));
         if (b) add_note(s, &r, b, d->lost ? LSP_ERROR : LSP_WARNING, d->lost ? text : part);
         s->no_memory |= !b;
@@ -323,11 +335,12 @@ void pnet_lsp_refresh(struct server *s, const struct document *changed)
 {
     for (struct document *d = s->documents; d && !s->no_memory; d = d->next)
         if (d->stale || !d->compilation) compile(s, d);
+    find_parts(s);
     struct bucket *all = NULL;
     for (struct document *d = s->documents; d && !s->no_memory; d = d->next)
-        if (d->lost || (!is_part(s, d) && pnet_lsp_reads_lost(s, d)))
+        if (d->lost || (!d->part && pnet_lsp_reads_lost(d)))
             collect_lost(s, d, &all);
-        else if (!is_part(s, d))
+        else if (!d->part)
             collect(s, d, &all);
     for (struct bucket *b = all; b; b = b->next) {
         pnet_json_end(&b->list, ']');
@@ -388,13 +401,13 @@ bool pnet_lsp_spot(struct server *s, json_t *params, struct reply *r, struct spo
     s->no_memory |= ruler.failed;
     pnet_ruler_free(&ruler);
     for (struct document *d = NULL; (d = pnet_lsp_root(s, spot->document, d));)
-        if (pnet_lsp_reads_lost(s, d)) {
+        if (pnet_lsp_reads_lost(d)) {
             pnet_lsp_fail(r, PNET_LSP_REQUEST_FAILED,
                 "a document that belongs to this one is out of step with the editor: %s", again);
             return false;
         }
     spot->root = pnet_lsp_root(s, spot->document, NULL);
-    int64_t file = spot->root ? pnet_lsp_source_of(s, spot->root, spot->document) : -1;
+    int64_t file = spot->root ? pnet_lsp_source_of(spot->root, spot->document) : -1;
     if (file < 0) {
         pnet_lsp_fail(r, PNET_LSP_REQUEST_FAILED, "this document could not be read");
         return false;

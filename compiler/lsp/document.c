@@ -69,14 +69,18 @@ static void find_files(struct server *s)
         d->device = d->on_disk ? st.st_dev : 0;
         d->inode = d->on_disk ? st.st_ino : 0;
     }
+    for (struct document *d = s->documents; d; d = d->next) pnet_lsp_link(s, d);
 }
 
 static void forget(struct document *d)
 {
     pnet_index_free(d->index);
     pnet_compilation_free(d->compilation);
+    free(d->sources);
     d->index = NULL;
     d->compilation = NULL;
+    d->sources = NULL;
+    d->source_count = 0;
 }
 
 static void document_free(struct document *d)
@@ -111,7 +115,7 @@ static void make_stale(struct server *s, const struct document *d)
     for (struct document *e = s->documents; e; e = e->next) {
         const struct pnet_file *tree =
             e->compilation ? pnet_compilation_tree(e->compilation) : NULL;
-        e->stale |= e == d || !tree || tree->cut || pnet_lsp_reads(s, e, d);
+        e->stale |= e == d || !tree || tree->cut || pnet_lsp_reads(e, d);
     }
 }
 

@@ -46,6 +46,12 @@ struct document {
     dev_t device;
     ino_t inode;
     struct pnet_compilation *compilation;
+    bool
+        part; /* of another open document; of two that include each other, the one opened first is not */
+    size_t number; /* its place in the order in which they were opened */
+    /* [source_count] of `compilation`: the open document of each; NULL: none is. */
+    struct document **sources;
+    uint32_t source_count;
     struct pnet_index *index; /* of `compilation`; made when first asked for */
     struct document *next;    /* in the order in which they were opened */
 };
@@ -157,19 +163,21 @@ void pnet_lsp_log(struct server *s, const char *format, ...) __attribute__((form
 
 /* Compiles the stale documents and publishes the diagnostics that changed, and those of `changed` (or NULL) in any case. */
 void pnet_lsp_refresh(struct server *s, const struct document *changed);
+/* Finds the open documents of a root's sources anew: after it was compiled, and when documents come or go, or files on disk. */
+void pnet_lsp_link(struct server *s, struct document *root);
 /* Is a document out of step that `root` reads? What was compiled from it says nothing of the texts of the editor then. */
-bool pnet_lsp_reads_lost(struct server *s, const struct document *root);
+bool pnet_lsp_reads_lost(const struct document *root);
 /* Do the sources of `root` have a file that is not open? */
-bool pnet_lsp_reads_disk(struct server *s, const struct document *root);
+bool pnet_lsp_reads_disk(const struct document *root);
 /* Do the sources of `root` have the text of `d`? */
-bool pnet_lsp_reads(struct server *s, const struct document *root, const struct document *d);
+bool pnet_lsp_reads(const struct document *root, const struct document *d);
 /* A document that no other open one includes, and that has the text of `d`; `after`: the one before it, NULL: the first. */
 struct document *pnet_lsp_root(
     struct server *s, const struct document *d, const struct document *after);
 /* The index of a root; NULL: it could not be made (`r` says why, or s->no_memory). */
 struct pnet_index *pnet_lsp_index(struct server *s, struct document *root, struct reply *r);
 /* The number of `d` among the sources of `root`; -1. */
-int64_t pnet_lsp_source_of(struct server *s, const struct document *root, const struct document *d);
+int64_t pnet_lsp_source_of(const struct document *root, const struct document *d);
 
 /* What is collected for each file: diagnostics, edits. */
 struct bucket {

@@ -43,7 +43,7 @@ void pnet_lsp_definition(struct server *s, json_t *params, struct reply *r)
 static void collect(struct server *s, struct document *root, const struct spot *spot, bool binding,
     struct bucket *list, struct reply *r)
 {
-    int64_t file = pnet_lsp_source_of(s, root, spot->document);
+    int64_t file = pnet_lsp_source_of(root, spot->document);
     struct pnet_index *x = file >= 0 ? pnet_lsp_index(s, root, r) : NULL;
     const struct occurrence *o = x ? pnet_index_at(x, (uint32_t)file, spot->offset) : NULL;
     struct ruler ruler = {.utf8 = s->utf8};

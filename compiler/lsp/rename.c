@@ -126,7 +126,7 @@ static bool check_clashes(const struct pnet_index *x, int index, const char *nam
 static void collect(struct server *s, struct document *root, const struct spot *spot,
     const char *name, struct bucket **all, struct reply *r)
 {
-    int64_t file = pnet_lsp_source_of(s, root, spot->document);
+    int64_t file = pnet_lsp_source_of(root, spot->document);
     struct pnet_index *x = file >= 0 ? pnet_lsp_index(s, root, r) : NULL;
     const struct occurrence *o = x ? pnet_index_at(x, (uint32_t)file, spot->offset) : NULL;
     if (!o || !check_symbol(x, o->symbol, r)) return;
@@ -198,7 +198,7 @@ static bool check_texts(struct server *s, struct reply *r)
                 d->uri);
             return false;
         }
-        disk |= pnet_lsp_reads_disk(s, d);
+        disk |= pnet_lsp_reads_disk(d);
     }
     if (disk) pnet_lsp_files_changed(s, NULL);
     return !s->no_memory;

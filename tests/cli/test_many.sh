@@ -1,13 +1,14 @@
-# Files with many of something are read in time that grows as they do: tensors, layers, rules of a map, classes. Each command has
+# Files with many of something are read in time that grows as they do: tensors, layers, rules of a map, classes, open documents. Each command has
 # SECONDS_MOST seconds of a processor. It needs a few of them; in steps that grow as the square of the file it would need many more.
 . tests/cli/common.sh
 SECONDS_MOST=6
+input=/dev/null
 
 # quickly CODE ARGUMENTS...: the same as run, within that time.
 quickly() {
     local want=$1 got=0
     shift
-    (ulimit -t $SECONDS_MOST && exec "$pnetc" "$@") >"$out" 2>"$err" </dev/null || got=$?
+    (ulimit -t $SECONDS_MOST && exec "$pnetc" "$@") >"$out" 2>"$err" <"$input" || got=$?
     if [ "$got" = "$want" ]; then pass; else fail "exit code $got instead of $want: pnetc $*: $(tail -n 2 "$err")"; fi
 }
 
@@ -82,5 +83,19 @@ awk -v n=$classes 'BEGIN {
     printf "}\ntrain: [a.ply]\n"
 }' >"$work/set/dataset.yaml"
 quickly 0 data info "$work/set"
+
+# ---- documents of an editor ----
+documents=400
+awk -v n=$documents 'function say(body) { printf "Content-Length: %d\r\n\r\n%s", length(body), body }
+BEGIN {
+    say("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"capabilities\":{}}}")
+    for (i = 0; i < n; i++)
+        say("{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/didOpen\",\"params\":{\"textDocument\":{\"uri\":\"file:///nowhere/" i ".pnet\",\"version\":1,\"text\":\"pnet 1\\nx = 1\\n\"}}}")
+    say("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"shutdown\"}")
+    say("{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}")
+}' >"$work/session"
+input=$work/session
+quickly 0 lsp
+check "each has its diagnostics" test "$(tr '{' '\n' <"$out" | grep -c 'uri.*nowhere')" = $documents
 
 finish
