@@ -236,7 +236,7 @@ evaluate() { # ORDERS SHIFTS FOLDER
 
 # Makes what all runs share. Runs may begin at the same time, so the config is replaced in one step.
 prepare() {
-    mkdir -p "$out/runs" || exit 1
+    mkdir -p "$out/runs" "$out/claims" || exit 1
     place=rooms config=$out/rooms.yaml
     if [ -n "$data" ]; then
         [ -e "$data" ] || die "there is no $data"
@@ -278,7 +278,7 @@ quality() {
             for moved in $shifts; do
                 folder=$out/runs/$place-$kind-$moved-s$seed
                 mkdir -p "$folder"
-                exec 9>"$folder/claim"
+                exec 9>"$out/claims/${folder##*/}" # a run folder takes only what a run made
                 flock -n 9 || continue # another `quality` is at it
                 train "$kind" "$moved" "$seed" "$folder"
                 code=$?

@@ -110,7 +110,7 @@ all_runs() {
 
 run_all() {
     local name model way seed folder claim code
-    mkdir -p "$out/runs"
+    mkdir -p "$out/runs" "$out/claims"
     exec {claim}>"$out/claim" # of those that begin at once, one makes the shapes
     flock "$claim"
     [ -s "$out/shapes/dataset.yaml" ] ||
@@ -122,7 +122,7 @@ run_all() {
         [ -s "$here/models/$model.pnet" ] || die "there is no models/$model.pnet"
         folder=$out/runs/$name
         mkdir -p "$folder"
-        exec {claim}>"$folder/claim"
+        exec {claim}>"$out/claims/$name" # a run folder takes only what a run made
         flock -n "$claim" || { exec {claim}>&- && continue; } # another `run` is at it
         train "$model" "$way" "${seed#s}" "$folder"
         code=$?

@@ -238,7 +238,7 @@ train() {
     local left code
     if [ -s "$4/train.json" ]; then
         [ -d "$4/last" ] && return 0
-        find "$4" -mindepth 1 ! -name claim -delete # a test is asked for that its weights have not seen, and they are gone
+        find "$4" -mindepth 1 -delete # a test is asked for that its weights have not seen, and they are gone
     fi
     left=$(seconds_left)
     [ "$left" -gt 0 ] || return 1
@@ -302,8 +302,8 @@ run_all() {
         IFS=- read -r cell mode seed <<<"$name"
         mode_options "$mode" >/dev/null # ends here if there is no such mode
         folder=$out/runs/$name
-        mkdir -p "$folder"
-        exec {claim}>"$folder/claim" # its evaluation inherits the lock
+        mkdir -p "$folder" "$out/claims"
+        exec {claim}>"$out/claims/$name" # its evaluation inherits the lock
         { flock -n "$claim" && ! is_finished "$folder"; } || { exec {claim}>&- && continue; }
         train "$cell" "$mode" "${seed#s}" "$folder"
         code=$?

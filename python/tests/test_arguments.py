@@ -21,7 +21,8 @@ FLAGS = {"accumulate", "gradients of point_loss", "sums", "argmax of PointMap.fo
 OPTIONAL = {"mode", "trained", "net", "value of Model", "class_weights", "out of Session.weight", "out of Session.gradient",
             "out of Session.result", "out of Session.output", "out of Session.input_gradient", "precision", "optimizer", "device",
             "stream", "allocator", "row_splits", "sample", "batches of Points", "cell of Points", "source of PointSet", "radius",
-            "knn", "cell of Buckets", "bias", "scale of Buckets.attend", "scale of Buckets.attend_backward", "argmax of PointMap.backward"}
+            "knn", "cell of Buckets", "bias", "scale of Buckets.attend", "scale of Buckets.attend_backward",
+            "argmax of PointMap.backward"}
 ANY_TEXT = {"name of Model", "path of Session.save"}
 
 

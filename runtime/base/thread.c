@@ -19,14 +19,6 @@ static bool load_unwinder(void)
 #endif
 }
 
-int pnet_threads_limit(void)
-{
-    int threads = omp_get_max_threads(), processors = omp_get_num_procs();
-    if (threads <= PNET_THREADS_MOST) return 0;
-    omp_set_num_threads(processors < PNET_THREADS_MOST ? processors : PNET_THREADS_MOST);
-    return threads;
-}
-
 /* What a thread begins with. */
 struct start {
     void *(*run)(void *);

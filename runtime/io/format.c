@@ -113,8 +113,8 @@ static void doubt_width(const struct pnet_cloud *c, int names, char text[120])
             nameless + 3);
 }
 
-/* Doubts a cloud without names whose x numbers the samples of a batch, as in coordinates of sparse tensors: b x y z. Where it is 0
-   throughout, the columns after it must be whole numbers too, as indices of voxels are. */
+/* Doubts a cloud without names whose x numbers the samples of a batch, as in coordinates of sparse tensors: b x y z. Where it is
+   0 throughout, the columns after it must be whole numbers too, as indices of voxels are. */
 static void doubt_batch(const struct pnet_cloud *c, int names, char text[120])
 {
     double last = 0;

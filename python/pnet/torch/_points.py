@@ -145,10 +145,10 @@ class Points:
     sample      int32 or int64 [rows]: the sample of each row, of `batches`; None: there is one
     cell        metres: the finest cells that will be sampled, along which points lie inside; None: along cells of their own
 
-    All of these, and all features, lie on one device. Levels, sets, maps and buckets are made once and kept with the points, until
-    drop_sets(); on a GPU making one waits for the stream that was the current one when the points were made. They are those of the
-    positions at that time: `positions` raises ValueError once the tensor was written to. Raises pnet.Error, which names the row of a
-    coordinate that is not finite, or of a wrong sample.
+    All of these, and all features, lie on one device. Levels, sets, maps and buckets are made once and kept with the points,
+    until drop_sets(); on a GPU making one waits for the stream that was the current one when the points were made. They are those
+    of the positions at that time: `positions` raises ValueError once the tensor was written to. Raises pnet.Error, which names
+    the row of a coordinate that is not finite, or of a wrong sample.
     """
 
     def __init__(self, positions: Tensor, *, row_splits: Tensor | None = None, sample: Tensor | None = None,
@@ -161,7 +161,8 @@ class Points:
 
     def _begin(self, given: Tensor, version: int | None, rows: Tensor | None, points: arrays.Points,
                home: torch.cuda.Stream | None) -> None:
-        self._given, self._version, self._rows = given, version, rows  # the positions given first; of a level, which of their rows
+        self._given, self._version = given, version  # the positions given first
+        self._rows = rows  # of a level: which of their rows
         self._points, self._home = points, home  # the stream of all that is made of them
         self._levels: dict[float, Points] = {}
         self._made: weakref.WeakKeyDictionary[Points, dict] = weakref.WeakKeyDictionary()

@@ -57,8 +57,8 @@ class _Kept(dict):
 class Voxels:
     """The voxels of sparse tensors, and the sets that layers made of them.
 
-    It finds a set as long as a result holds sets(): so sets end with what was computed with them, as those of spconv do with their
-    indice_dict, however long the indices are there. keep() makes them last as long as the voxels.
+    It finds a set as long as a result holds sets(): so sets end with what was computed with them, as those of spconv do with
+    their indice_dict, however long the indices are there. keep() makes them last as long as the voxels.
     """
 
     def __init__(self, indices: Tensor, kept: bool = False):

@@ -127,8 +127,8 @@ class SparseConvTensor:
     batch_size     samples; some may have no voxels
     grid, voxel_num, benchmark and what follows are kept and ignored
 
-    Sets of its voxels, which layers make, are found by other layers as long as a result of one of them is there; keep_sets() keeps
-    them as long as this tensor.
+    Sets of its voxels, which layers make, are found by other layers as long as a result of one of them is there; keep_sets()
+    keeps them as long as this tensor.
     """
 
     def __init__(self, features: Tensor, indices: Tensor, spatial_shape, batch_size: int, grid=None, voxel_num=None,
@@ -182,8 +182,8 @@ class SparseConvTensor:
         return self
 
     def drop_sets(self) -> None:
-        """Forgets sets of these voxels and of those that layers made of them, those with an indice_key too. Results of layers keep
-        what their backward needs."""
+        """Forgets sets of these voxels and of those that layers made of them, those with an indice_key too. Results of layers
+        keep what their backward needs."""
         self._known().drop()
         self._sets, self.indice_dict = None, {}
 
