@@ -11,23 +11,31 @@ run 0 data synth rooms -o "$work/many" --count 60 --points 5000 --seed 2 -j 1 -q
 to=$work/to
 mkdir "$to"
 parts() { find "$1" -maxdepth 1 -name '.pnet-*.part'; }
-wait_in() { # FOLDER NUMBER: begins such an evaluation, process $pid, and stops it where there are that many temporary files
-    local found
-    "$pnetc" eval $model --weights "$work/run" --config "$work/run.yaml" --data "$work/many" --split train \
-        --each "$1/each$2.jsonl" -q -j 1 >/dev/null 2>"$err" </dev/null &
-    pid=$!
-    for ((k = 0; k < 100000; k++)); do
-        found=("$1"/.pnet-*.part)
-        [ -e "${found[$2 - 1]:-}" ] && break
-        kill -0 $pid 2>/dev/null || break
-    done
-    kill -STOP $pid
-    part=${found[$2 - 1]:-}
-    check "it holds a file: $(head -c 300 "$err")" test -e "$part"
-}
 end() { # kills process $pid
     kill -KILL $pid 2>/dev/null
     wait $pid 2>/dev/null
+}
+# FOLDER NUMBER: begins such an evaluation, process $pid, and stops it where there are that many temporary files; again where it
+# has ended before
+wait_in() {
+    local found try k
+    for ((try = 0; try < 50; try++)); do
+        "$pnetc" eval $model --weights "$work/run" --config "$work/run.yaml" --data "$work/many" --split train \
+            --each "$1/each$2.jsonl" -q -j 1 >/dev/null 2>"$err" </dev/null &
+        pid=$!
+        for ((k = 0; k < 100000; k++)); do
+            found=("$1"/.pnet-*.part)
+            [ -e "${found[$2 - 1]:-}" ] && break
+            kill -0 $pid 2>/dev/null || break
+        done
+        kill -STOP $pid 2>/dev/null
+        until [ ! -e /proc/$pid/status ] || grep -q '^State:[[:space:]]*[TZ]' /proc/$pid/status 2>/dev/null; do :; done
+        part=${found[$2 - 1]:-}
+        [ -e "$part" ] && break
+        end
+        rm -f "$1/each$2.jsonl"
+    done
+    check "it holds a file: $(head -c 300 "$err")" test -e "$part"
 }
 wait_in "$to" 1
 run 0 graph $model -o "$to/a.svg"
