@@ -119,7 +119,7 @@ class Messages(support.Case):
             (f"coarse is of class pnet.torch._sets.VoxelSet, {of}", self.points.parents, self.set),
             (f"source is 'a', {of}", self.level.set, "a"),
             ("cell is of class list, expected a number", self.points.grid, [0.1]),
-            ("squares is 'a', expected a number", lambda: points_of.point_loss(
+            ("squares is 'a', expected a bool", lambda: points_of.point_loss(
                 "chamfer", self.points.positions, self.points.positions, squares="a")),
         ):
             usage(part, call, *arguments)
