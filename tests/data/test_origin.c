@@ -104,7 +104,7 @@ static void test_far(const struct folder *f)
     pnet_labelled_free(&l);
     pnet_dataset_free(d);
 
-    /* Nothing is told of the offset that the cloud has by itself, 0: float32 is off by 2 mm there, and exact here. */
+    /* The cloud's own offset is 0. No message names it: float32 would be off by 2 mm there, but is exact at the origin. */
     folder_print(f, "wide.txt", "200000.0625 0 0\n0 0 0\n100000.001953125 0 0\n");
     d = read_index(f, "task: segmentation\nclasses: [a, b]\n"
                       "origin: [100000, 0, 0]\ntrain: [wide.txt]\n");

@@ -514,7 +514,7 @@ static void add_a_line(void)
     write_part("pnet 1\n# new\nparam v = 1\n");
 }
 
-/* A file that is not open changes on disk, and nobody says so: a rename edits what is there now. */
+/* A file that is not open changes on disk, and the editor sends no notice: a rename edits the text that the disk has now. */
 static void check_disk(void)
 {
     char folder[4000], main_uri[4096], part_uri[4200];

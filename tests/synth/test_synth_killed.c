@@ -136,7 +136,7 @@ static void test_replaced(void)
     CHECKF(old > 10 && new > 10, "%d old, %d new", old, new);
 }
 
-/* Where there is no older set, there is none or the new one; what is left is in nobody's way. */
+/* Without an older set, a kill leaves no set or the whole new one; its temporary files do not stop the next program. */
 static void test_first(void)
 {
     char folder[2100];
