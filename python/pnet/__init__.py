@@ -1,7 +1,8 @@
 """Networks on point clouds: a .pnet text is compiled to a Model; a Session runs or trains it on one device. A VoxelSet convolves
 features of voxels, and a PointSet those of Points, without a model.
 
-docs/python.md shows them at work. Everything that fails raises Error; of an argument of a wrong class it is a TypeError too.
+docs/python.md shows them at work. Everything that fails raises Error; where an argument is wrong, it is a TypeError or ValueError
+too.
 """
 
 from pnet._library import Error, Status, version

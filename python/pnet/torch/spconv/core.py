@@ -200,7 +200,11 @@ class SparseConvTensor:
         made._features, made.indices, made.spatial_shape, made.indice_dict = features, indices, spatial_shape, indice_dict
         made.batch_size, made.grid, made.voxel_num, made.benchmark = self.batch_size, self.grid, self.voxel_num, self.benchmark
         made.force_algo, made.benchmark_record = self.force_algo, self.benchmark_record
-        made._voxels, made._sets = voxels, None if voxels is None else (voxels.sets(), hold)
+        made._voxels = voxels
+        if voxels is self._voxels and hold is None:
+            made._sets = self._sets
+        else:
+            made._sets = None if voxels is None else (voxels.sets(), hold)
         return made
 
     def _are_inside(self) -> SparseConvTensor:
@@ -218,12 +222,11 @@ class SparseConvTensor:
     def replace_feature(self, feature: Tensor) -> SparseConvTensor:
         """The same voxels with other features."""
         _tensor("feature", feature)
-        made = self._with(feature, self.indices, self.spatial_shape, self.indice_dict)
-        if not torch.compiler.is_compiling():
-            if self._voxels is None:
-                self._voxels = _sets.Voxels(self.indices)
-            made._voxels, made._sets = self._voxels, self._sets
-        return made
+        if torch.compiler.is_compiling():
+            return self._with(feature, self.indices, self.spatial_shape, self.indice_dict)
+        if self._voxels is None:
+            self._voxels = _sets.Voxels(self.indices)
+        return self._with(feature, self.indices, self.spatial_shape, self.indice_dict, self._voxels)
 
     def shadow_copy(self) -> SparseConvTensor:
         """Another tensor with the same members."""
