@@ -18,7 +18,11 @@ trains() {
 # Numbers that are possible are taken, and what OpenMP refuses is its default; the weights are the same.
 trains 0 OMP_NUM_THREADS=2
 cp "$work/trained/last/weights.safetensors" "$work/wanted"
-for threads in 3,2 100000 100000,100000 3,100000 2147483647 99999999999999999999 abc 0 -3 ''; do
+# LLVM's runtime, which the build for ThreadSanitizer has, aborts the program at its first call for some of them.
+values="3,2 100000 100000,100000 3,100000 abc 0 -3"
+if ! ldd "$pnetc" | grep -q libomp; then values="$values 2147483647 99999999999999999999 EMPTY"; fi
+for threads in $values; do
+    if [ "$threads" = EMPTY ]; then threads=; fi
     trains 0 OMP_NUM_THREADS=$threads
     same "$work/trained/last/weights.safetensors" "$work/wanted"
     case $threads in 100000*)
@@ -42,9 +46,9 @@ trains 1 "OMP_STACKSIZE=$(printf '\n17k')"
 says "OMP_STACKSIZE=\\x0a17k: "
 
 for limit in 64 1023; do
-    (ulimit -s $limit && trains 1 A=b && says "the stack is limited to $limit KiB" && [ "$failed" = 0 ])
+    (failed=0 && ulimit -s $limit && trains 1 A=b && says "the stack is limited to $limit KiB" && [ "$failed" = 0 ])
     check "ulimit -s $limit" test $? = 0
 done
-(ulimit -s 1024 && trains 0 A=b && [ "$failed" = 0 ])
+(failed=0 && ulimit -s 1024 && trains 0 A=b && [ "$failed" = 0 ])
 check "ulimit -s 1024" test $? = 0
 finish
