@@ -91,22 +91,12 @@ static void run(struct pnet_compilation *c)
     c->done = true;
 }
 
-/* The text of all files, concatenated, which a checkpoint keeps. */
 static void keep_text(struct pnet_compilation *c)
 {
-    static const char head[] = "\n# file ";
-    const struct pnet_source *s;
-    size_t size = 1;
-    c->text = "";
-    for (uint32_t f = 0; (s = pnet_sources_get(c->sources, f)); f++)
-        size += s->length + (f ? sizeof head + strlen(s->name) : 0);
-    char *text = pnet_arena_alloc(&c->arena, size), *at = text;
-    for (uint32_t f = 0; text && (s = pnet_sources_get(c->sources, f)); f++) {
-        if (f) at += sprintf(at, "%s%s\n", head, s->name);
-        memcpy(at, s->text, s->length);
-        at += s->length;
-    }
-    if (text) c->text = text;
+    size_t length;
+    char *text =
+        pnet_sources_get(c->sources, 0) ? pnet_join(&c->arena, c->sources, c->file, &length) : NULL;
+    c->text = text ? text : "";
 }
 
 struct pnet_compilation *pnet_compile_file(const char *path, const struct pnet_compile_options *o)

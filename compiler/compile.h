@@ -69,7 +69,7 @@ int pnet_compilation_warnings(const struct pnet_compilation *c);
 /* The name of the result, "pcn[1]", if it is the last value of a list that the net gives and `value` did not choose it; else
    NULL. */
 const char *pnet_compilation_result(const struct pnet_compilation *c);
-/* The text of the model with its includes, for checkpoints; NUL-terminated, owned by the
+/* The text of the model with its includes in place, for checkpoints: it compiles alone; NUL-terminated, owned by the
  * compilation. */
 const char *pnet_compilation_text(const struct pnet_compilation *c);
 

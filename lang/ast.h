@@ -182,6 +182,8 @@ struct pnet_item {
     struct pnet_field_decl *fields; /* INPUT with braces */
     const char *input_type;         /* INPUT without: `input T : pose` */
     struct pnet_span input_type_span;
+    struct pnet_span
+        header; /* INCLUDE: that of the file, whose items follow; .file is 0 where none follow */
 };
 
 /* A name that tokens declare which a syntax error left out of the tree. */
@@ -191,7 +193,8 @@ struct pnet_lost_name {
 };
 
 struct pnet_file {
-    int version; /* the number in `pnet 1` */
+    int version;             /* the number in `pnet 1` */
+    struct pnet_span header; /* `pnet 1` in its file; empty where it is missing */
     const char *doc;
     struct pnet_item *items;     /* in source order, included files in place */
     struct pnet_lost_name *lost; /* of all files; a name may stand there for each mistake */

@@ -113,7 +113,10 @@ bool pnet_parse_item(struct pnet_parser *p, struct pnet_item *item)
         p->all->depth++;
         struct pnet_file *included = parse_source(p->all, file);
         p->all->depth--;
-        if (included) *p->last = included->items;
+        if (included) {
+            item->header = included->header;
+            *p->last = included->items;
+        }
         while (*p->last) p->last = &(*p->last)->next;
     } else {
         p->all->cut |= pnet_diags_errors(p->all->diags) > errors;
@@ -128,6 +131,8 @@ static bool check_header(struct pnet_parser *p, struct pnet_file *f)
     bool word = t[0].kind == TOKEN_PNET, number = word && t[1].kind == TOKEN_NUMBER;
     p->next = (size_t)word + (size_t)number;
     f->version = PNET_LANGUAGE_VERSION;
+    f->header.file = p->file;
+    if (number) f->header = (struct pnet_span){p->file, t[0].span.begin, t[1].span.end};
     if (!number) {
         struct pnet_diag *d = pnet_diag_new(p->all->diags, PNET_ERROR, t[0].span,
             word ? "the version is missing behind 'pnet'"

@@ -39,4 +39,10 @@ struct pnet_expr *pnet_parse_expr(struct pnet_arena *a, struct pnet_sources *s,
 const char *pnet_format(
     struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *f, size_t *length);
 
+/* Returns the files of `s` as one text that compiles alone: each include statement of `f`, the tree of file 0, is replaced by
+   the file that was read for it, without its `pnet 1`, and by nothing where that file was read before. NUL-terminated, in the
+   arena. Where there are errors it is what could be joined. NULL: memory is out (a->failed). */
+char *pnet_join(
+    struct pnet_arena *a, const struct pnet_sources *s, const struct pnet_file *f, size_t *length);
+
 #endif

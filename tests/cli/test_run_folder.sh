@@ -37,6 +37,17 @@ here=$PWD
 check "trained again" test $? = 0
 same "$begun/config.yaml" "$work/elsewhere/again/config.yaml"
 for f in last best; do same "$begun/$f/weights.safetensors" "$work/elsewhere/again/$f/weights.safetensors"; done
+# The model of the folder has its includes in place: it needs no other file, and is the same model.
+mkdir -p "$work/split/parts"
+{ printf 'pnet 1 '; sed -n '/^block unit/,/^}/p' $model; printf '# the end'; } >"$work/split/parts/unit.pnet"
+sed '/^block unit/,/^}/d; s|^net tiny|include "parts/unit.pnet" &|' $model >"$work/split/model.pnet"
+run 0 train "$work/split/model.pnet" --config "$begun/config.yaml" -o "$work/alone" -q
+rm -r "$work/split"
+same "$begun/last/weights.safetensors" "$work/alone/last/weights.safetensors"
+run 0 train "$work/alone/model.pnet" --config "$begun/config.yaml" -o "$work/once" -q
+same "$begun/last/weights.safetensors" "$work/once/last/weights.safetensors"
+run 0 train "$work/alone/model.pnet" --config "$begun/config.yaml" -o "$work/alone" --resume -q
+run 0 eval "$work/alone/model.pnet" --config "$begun/config.yaml" --weights "$work/alone"
 run 0 train $model --config "$begun/config.yaml" -o "$work/degraded" --degrade kernel,centre --steps 2 -q
 check "degradations" grep -qxF 'degrade: [centre, kernel]' "$work/degraded/config.yaml"
 check "and no voxel mode" grep -qxF 'mode: native' "$work/degraded/config.yaml"
