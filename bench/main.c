@@ -30,6 +30,7 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 int main(int argc, char **argv)
 {
     pnet_device_limit_isa(getenv("PNET_ISA"));
+    pnet_device_limit_kernels(getenv("PNET_CUDA_KERNELS"));
     pnet_guard_begin();
     for (int i = 0; i < COMMANDS && argc > 1; i++)
         if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);

@@ -31,6 +31,15 @@ static int check_passed;
 #define CHECK_STR(got, want)                                                                       \
     CHECKF(strcmp((got), (want)) == 0, "got \"%s\", expected \"%s\"", (got), (want))
 
+#ifdef PNET_CUDA_BUILT
+void pnet_cuda_conv_limit(const char *kernels);
+/* The kernels of other GPUs, as pnetc takes them (kernels/conv_plan.h). */
+__attribute__((constructor)) static void check_limit_kernels(void)
+{
+    pnet_cuda_conv_limit(getenv("PNET_CUDA_KERNELS"));
+}
+#endif
+
 /* Ends main(): a program that checked nothing has failed. */
 static inline int check_end(void)
 {

@@ -182,6 +182,7 @@ int main(int argc, char **argv)
     if (check_stacks(&e)) return pnet_cli_complain(&e);
     limit_threads();
     pnet_device_limit_isa(getenv("PNET_ISA"));
+    pnet_device_limit_kernels(getenv("PNET_CUDA_KERNELS"));
     pnet_guard_begin();
     signal(SIGXFSZ,
         SIG_IGN); /* a limit on file sizes is an error of the write, not the end of the process */

@@ -1,6 +1,7 @@
 #include "runtime/device/device.h"
 
 #include "kernels/conv.h"
+#include "kernels/conv_plan.h"
 #include "runtime/base/system.h"
 
 #include <errno.h>
@@ -23,6 +24,11 @@
 void pnet_device_limit_isa(const char *name)
 {
     pnet_cpu_isa_limit(name);
+}
+
+void pnet_device_limit_kernels(const char *name)
+{
+    pnet_cuda_conv_limit(name);
 }
 
 enum pnet_status pnet_device_parse(const char *text, struct pnet_device *d, struct pnet_error *e)

@@ -20,6 +20,8 @@ enum pnet_status pnet_device_parse(const char *text, struct pnet_device *d, stru
 enum pnet_status pnet_device_check(struct pnet_device d, struct pnet_error *e);
 /* Limits the CPU to a lower instruction set, as kernels/conv.h has it: what a program reads from PNET_ISA when it starts. */
 void pnet_device_limit_isa(const char *name);
+/* The same for a GPU, as kernels/conv_plan.h has it: what a program reads from PNET_CUDA_KERNELS. */
+void pnet_device_limit_kernels(const char *name);
 /* Free memory of the device in bytes; 0 if the system does not report it. */
 size_t pnet_device_available(struct pnet_device d);
 

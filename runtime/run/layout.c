@@ -1,5 +1,6 @@
 #include "runtime/run/layout.h"
 
+#include "kernels/conv_plan.h"
 #include "runtime/device/memory.h"
 #include "runtime/run/apart.h"
 
@@ -89,7 +90,10 @@ static size_t work_bytes(const struct pnet_bound *b, const struct pnet_counts *c
     struct pnet_exec x;
     if (!op->work || on_host) return 0;
     pnet_bound_exec(b, step, c, true, views, &x);
-    return pnet_round_bytes(op->work(&x, s->backward));
+    pnet_cuda_conv_plan_for(x.architecture);
+    size_t bytes = op->work(&x, s->backward);
+    pnet_cuda_conv_plan_for(0);
+    return pnet_round_bytes(bytes);
 }
 
 static void collect_blocks(const struct pnet_bound *b, const struct pnet_counts *c,

@@ -24,13 +24,13 @@ kernels() {
 gets() { # layer, line
     check "$1: $(kernels "$1") instead of $2" test "$(kernels "$1")" = " n.$1 $2"
 }
-for gpu in 80 86 89; do
+for gpu in 80 86 89 100 120; do
     run 0 plan "$model" --points 30000 --train --device cuda --architecture $gpu --precision bf16
     prints "kernels: cuda, architecture $gpu"
-    gets x.conv 'forward plain dW plain'
+    gets x.conv 'forward warps dW plain'
     gets x.conv_2 'forward depthwise dF depthwise dW depthwise'
-    gets out.conv 'forward plain dF plain dW plain'
-    gets out.linear 'forward plain dF plain dW plain'
+    gets out.conv 'forward warps dF warps dW plain'
+    gets out.linear 'forward warps dF warps dW plain'
 done
 run 0 plan "$model" --points 30000 --train --device cuda --architecture 90 --precision bf16
 gets x.conv 'forward tiles dW narrow'
@@ -51,13 +51,13 @@ gets x.conv 'forward im2col dW im2col'
 gets out.linear 'forward panels dF panels dW panels'
 
 # No tiles lie in memory where no kernel reads them.
-run 0 plan "$model" --points 30000 --train --device cuda --architecture 86 --precision bf16 --json
+run 0 plan "$model" --points 30000 --train --device cuda --architecture 86 --algo implicit-gemm --json
 valid_json "$out"
 check "tiles for no kernel" test "$(number tiles_of_a_batch "$out")" = 0
 prints '"architecture":86'
-prints '{"layer":"n.x.conv","forward":"plain","dW":"plain"}'
+prints '{"layer":"n.x.conv","forward":"warps","dW":"plain"}'
 run 2 plan "$model" --points 30000 --device cuda --architecture 70
-says '--architecture is 80, 86, 89 or 90, not '"'70'"
+says '--architecture is 80, 86, 89, 90, 100 or 120, not '"'70'"
 run 2 plan "$model" --points 30000 --architecture 80
 says '--architecture is for --device cuda'
 finish

@@ -47,7 +47,7 @@ expect 'pnetc check --mode ' 'native voxel'
 expect 'pnetc check --mode v' voxel
 expect 'pnetc train --precision ' 'fp32 tf32 bf16 fp16'
 expect 'pnetc plan --optimizer ' 'sgd adam adamw'
-expect 'pnetc plan --architecture ' '80 86 89 90'
+expect 'pnetc plan --architecture ' '80 86 89 90 100 120'
 expect 'pnetc eval --split ' 'train val test'
 expect 'pnetc eval net.pnet --split t' 'train test'
 expect 'pnetc infer --device ' 'cpu cuda'

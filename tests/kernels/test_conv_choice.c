@@ -1,6 +1,7 @@
 /* Which kernel forms which sum on a GPU: a walk over shapes, and the tables of kernels/cuda/conv/README.md, which
    `test_conv_choice print` writes. Needs no GPU. */
 #include "kernels/conv_compare.h"
+#include "kernels/conv_plan.h"
 #include "kernels/cuda/conv/conv_choice.h"
 #include "tests/check.h"
 
@@ -8,7 +9,7 @@
 #include <string.h>
 
 static const char readme[] = "kernels/cuda/conv/README.md";
-static const int architectures[] = {80, 86, 89, 90};
+static const int architectures[] = {75, 80, 86, 89, 90, 100, 120};
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures, PRECISIONS = 4 };
 
 static struct pnet_conv_sum sum_of(int64_t rows, int32_t cells, struct pnet_conv_shape shape,
@@ -75,35 +76,43 @@ static void print_choices(FILE *f)
     for (int i = 0; i < pnet_cuda_conv_choice_count; i++) {
         const struct conv_choice *c = &pnet_cuda_conv_choices[i];
         fprintf(f, "| %s | %s | %s | %s | %s | %s | `%s` |\n", c->sums, c->name, c->shape,
-            c->storage, c->form, c->matrix_unit ? "90" : "any", c->file);
+            c->storage, c->form,
+            c->unit == CONV_UNIT_WARPGROUP ? "90"
+            : c->unit == CONV_UNIT_WARP    ? "80 and more"
+                                           : "any",
+            c->file);
     }
 }
 
 static void print_examples(FILE *f)
 {
     static const char *const names[] = {"fp32", "tf32", "bf16, fp16"};
-    fputs("| layer | precision | forward | dF | dW | 80, 86, 89 |\n|---|---|---|---|---|---|\n", f);
+    fputs("| layer | precision | forward | dF | dW | others from 80 on: forward and dF, dW |\n"
+          "|---|---|---|---|---|---|\n",
+        f);
     for (int i = 0; i < EXAMPLES; i++)
         for (int p = PNET_FP32; p <= PNET_BF16; p++) {
             fprintf(f, "| %s | %s |", examples[i].text, names[p]);
             for (int d = 0; d < 3; d++)
                 fprintf(f, " %s |", example_kernel(&examples[i], (enum pnet_precision)p, 90, d));
-            fprintf(f, " %s |\n", example_kernel(&examples[i], (enum pnet_precision)p, 80, 0));
+            fprintf(f, " %s, %s |\n", example_kernel(&examples[i], (enum pnet_precision)p, 80, 0),
+                example_kernel(&examples[i], (enum pnet_precision)p, 80, 2));
         }
 }
 
 /* The last column and the last row of a layer say several things at once: they must be the same. */
 static void check_joined(const struct example *l)
 {
-    const char *other = example_kernel(l, PNET_FP32, 80, 0);
-    for (int d = 0; d < 3; d++) {
-        CHECK(!strcmp(example_kernel(l, PNET_BF16, 90, d), example_kernel(l, PNET_FP16, 90, d)));
-        for (int a = 0; a < ARCHITECTURES; a++)
-            for (int p = 0; p < PRECISIONS && architectures[a] != 90; p++)
-                CHECKF(
-                    !strcmp(other, example_kernel(l, (enum pnet_precision)p, architectures[a], d)),
-                    "%s: %d differs from 80", l->text, architectures[a]);
-    }
+    for (int d = 0; d < 3; d++)
+        for (int a = 0; a < ARCHITECTURES; a++) {
+            int g = architectures[a];
+            CHECK(!strcmp(example_kernel(l, PNET_BF16, g, d), example_kernel(l, PNET_FP16, g, d)));
+            for (int p = 0; p < PRECISIONS && g != 90 && g >= 80; p++) {
+                const char *other = example_kernel(l, (enum pnet_precision)p, 80, d / 2 * 2);
+                CHECKF(!strcmp(other, example_kernel(l, (enum pnet_precision)p, g, d)),
+                    "%s: %d differs from 80", l->text, g);
+            }
+        }
 }
 
 static char *read_all(FILE *f)
@@ -150,8 +159,13 @@ static void check_choice(const struct pnet_conv_sum *s, const struct conv_choice
     bool apart =
         s->shape.groups > 1 && s->shape.groups == s->shape.cin && s->shape.groups == s->shape.cout;
     if (!pnet_conv_algo_is_usual(s->algo)) return;
-    CHECKF(plain || s->architecture == 90, "%s", text);
-    CHECKF(s->architecture != 90 || !plain || apart, "%s", text);
+    bool warps = c->kernel == MVMR_BY_WARPS || c->kernel == VVOR_BY_WARPS;
+    CHECKF(s->architecture == 90 ? !warps : plain || warps, "%s", text);
+    CHECKF(s->architecture >= 80 || plain, "%s", text);
+    /* From 80 on no MVMR is left to ordinary units. VVOR in fp32 is, of linear layers, and where triplets are not sorted. */
+    CHECKF(s->architecture < (s->weights ? 90 : 80) || s->architecture > (s->weights ? 90 : 999) ||
+               !plain || apart,
+        "%s", text);
     CHECKF((c->kernel == CONV_DEPTHWISE) == apart, "%s", text);
     CHECKF(!c->tiles || s->form != PNET_CONV_TRIPLETS, "%s", text);
     CHECKF(c->kernel != VVOR_BY_CELLS || s->precision == PNET_FP32, "%s", text);
@@ -170,13 +184,22 @@ static void check_work(const struct pnet_conv_sum *s, const struct conv_choice *
     struct conv_case k = pnet_cuda_conv_case_of(s);
     size_t need = 0, have;
     if (s->form == PNET_CONV_DENSE || !pnet_conv_algo_is_usual(s->algo)) return;
+    pnet_cuda_conv_plan_for(s->architecture);
     have = s->weights ? pnet_cuda_vvor_work(&t, s->shape, s->precision)
                       : pnet_cuda_mvmr_work(&t, s->shape, s->precision);
     if (c->kernel == MVMR_BY_FEW) need = pnet_cuda_conv_few_plan(&k.set, &k.groups).bytes;
     if (c->kernel == VVOR_BY_NARROW) need = pnet_cuda_conv_narrow_plan(&k.set, &k.groups).bytes;
+    if (c->kernel == VVOR_BY_WARPS)
+        need = pnet_cuda_conv_sorted_plan(&k.set, &k.groups, false, !is_half(s), true).bytes;
+    if (c->kernel == MVMR_BY_WARPS) {
+        struct conv_blocks b =
+            pnet_cuda_conv_warp_blocks(pnet_cuda_conv_form_of(s->precision), s->cells, &k.groups);
+        need = pnet_cuda_conv_blocks_bytes(&b);
+    }
     if (c->kernel == VVOR_BY_SORTED)
         need =
-            pnet_cuda_conv_sorted_plan(&k.set, &k.groups, false, s->precision == PNET_TF32).bytes;
+            pnet_cuda_conv_sorted_plan(&k.set, &k.groups, false, s->precision == PNET_TF32, false)
+                .bytes;
     if (c->kernel == VVOR_BY_CELLS || c->kernel == VVOR_BY_TILES || c->kernel == VVOR_BY_TRIPLETS) {
         int columns = pnet_cuda_conv_columns_at_once(s->cells, &k.groups);
         if (columns < k.groups.cout) k.groups.cout = columns;

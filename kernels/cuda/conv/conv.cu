@@ -1,8 +1,16 @@
 /* Launches the kernel that pnet_cuda_conv_choose names. */
 #include "kernels/conv_compare.h"
+#include "kernels/cuda/base/cuda.h"
 #include "kernels/cuda/conv/conv_choice.h"
 #include "kernels/cuda/conv/conv_fast.cuh"
 #include "kernels/cuda/conv/conv_vvor.cuh"
+
+enum conv_unit pnet_cuda_conv_unit(void)
+{
+    const char *why;
+    if (!pnet_cuda_devices(&why) || pnet_cuda_conv_has_warpgroup()) return CONV_UNIT_WARPGROUP;
+    return pnet_cuda_conv_has_warp() ? CONV_UNIT_WARP : CONV_UNIT_NONE;
+}
 
 static conv_set set_for(
     const struct pnet_triplets *t, enum pnet_storage storage, enum pnet_conv_algo algo)
@@ -41,7 +49,7 @@ static conv_case case_of(const conv_product &p, struct pnet_conv_shape shape,
     c.few = few;
     c.precision = precision;
     c.algo = algo;
-    c.matrix_unit = pnet_cuda_conv_matrix_unit();
+    c.unit = pnet_cuda_conv_unit_of(0);
     c.aligned = is_aligned(p.in) && is_aligned(p.weight) && is_aligned(p.end.out);
     return c;
 }
@@ -57,6 +65,7 @@ static void multiply(const conv_product &p, const conv_case &c, void *work)
     case MVMR_BY_TILE: pnet_cuda_conv_tiles_by_tile(p, work); break;
     case MVMR_BY_TILES: pnet_cuda_conv_tiles_mvmr(p, c.precision, work); break;
     case MVMR_BY_TRIPLETS: pnet_cuda_conv_triplets_mvmr(p, c.precision, work); break;
+    case MVMR_BY_WARPS: pnet_cuda_conv_warps_mvmr(p, c.precision, work); break;
     default: pnet_cuda_conv_plain_mvmr(p); break;
     }
 }
@@ -88,7 +97,8 @@ static conv_case case_of(const conv_outer &o, struct pnet_conv_shape shape,
     c.swapped = o.swapped;
     c.precision = precision;
     c.algo = algo;
-    c.matrix_unit = pnet_cuda_conv_matrix_unit();
+    c.aligned = is_aligned(o.in) && is_aligned(o.gout);
+    c.unit = pnet_cuda_conv_unit_of(0);
     return c;
 }
 
@@ -121,6 +131,7 @@ static void sum_outer(
     case VVOR_BY_DENSE: pnet_cuda_dense_vvor(o, c.precision, work); break;
     case VVOR_BY_NARROW: pnet_cuda_narrow_vvor(o, c.precision, work); break;
     case VVOR_BY_SORTED: pnet_cuda_sorted_vvor(o, c.precision, work); break;
+    case VVOR_BY_WARPS: pnet_cuda_warps_vvor(o, c.precision, work); break;
     case VVOR_BY_CELLS:
     case VVOR_BY_TILES:
     case VVOR_BY_TRIPLETS: sum_in_parts(o, c, work); break;

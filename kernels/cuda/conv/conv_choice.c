@@ -1,6 +1,13 @@
 #include "kernels/cuda/conv/conv_choice.h"
+#include "kernels/conv_plan.h"
 
-enum { MATRIX_UNIT_ARCHITECTURE = 90 /* the fast kernels use instructions of sm_90a alone */ };
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    WARPGROUP_ARCHITECTURE = 90, /* wgmma is an instruction of sm_90a alone */
+    WARP_ARCHITECTURE = 80
+};
 
 static bool is_half(const struct conv_case *c)
 {
@@ -112,7 +119,7 @@ static bool sorted(const struct conv_case *c)
     bool floats = c->set.rows.storage == PNET_STORE_F32;
     return c->form == PNET_CONV_TILES && !c->part && c->precision != PNET_FP32 &&
            floats == (c->precision == PNET_TF32) && is_even(c, 8) &&
-           pnet_cuda_conv_sorted_plan(&c->set, &c->groups, c->swapped, floats).bytes > 0;
+           pnet_cuda_conv_sorted_plan(&c->set, &c->groups, c->swapped, floats, false).bytes > 0;
 }
 
 /* The output channels of the first part, or of the part that `c` is. */
@@ -144,6 +151,31 @@ static bool triplets(const struct conv_case *c)
            (c->set.rows.storage == PNET_STORE_F32 || is_stored_as_multiplied(c));
 }
 
+static bool warps(const struct conv_case *c)
+{
+    return c->set.rows.storage == PNET_STORE_F32 || is_stored_as_multiplied(c);
+}
+
+static bool warps_tiles(const struct conv_case *c)
+{
+    return c->form == PNET_CONV_TILES && warps(c);
+}
+
+static bool warps_outer(const struct conv_case *c)
+{
+    bool floats = c->set.rows.storage == PNET_STORE_F32;
+    return c->form == PNET_CONV_TILES && floats != is_half(c) && is_even(c, 8) && c->aligned &&
+           pnet_cuda_conv_sorted_plan(&c->set, &c->groups, c->swapped, floats, true).bytes > 0;
+}
+
+/* Steps of 64 rows times blocks of threads are counted in 32 bits. */
+static bool warps_dense(const struct conv_case *c)
+{
+    enum { MOST_ROWS = 2000000000 };
+    return c->form == PNET_CONV_DENSE && is_half(c) && is_stored_as_multiplied(c) &&
+           is_even(c, 8) && c->aligned && c->set.rows.most <= MOST_ROWS;
+}
+
 static bool anything(const struct conv_case *c)
 {
     (void)c;
@@ -155,54 +187,63 @@ static bool anything(const struct conv_case *c)
 #define COMPARE "compare/conv_algo_"
 const struct conv_choice pnet_cuda_conv_choices[] = {
     {CONV_LISTING, "both", "listing", COMPARE "listing.cu", "`--algo mvmr-k`, `mvmr-i`, `mvmr-j`",
-        "fp32", "triplets", false, false, listing},
+        "fp32", "triplets", CONV_UNIT_NONE, false, listing},
     {CONV_IM2COL, "both", "im2col", COMPARE "im2col.cu", "`--algo im2col`", "fp32", "triplets",
-        false, false, im2col},
+        CONV_UNIT_NONE, false, im2col},
     {CONV_GATHER, "both", "gather", COMPARE "gather.cu", "`--algo gather-gemm-scatter`", "fp32",
-        "triplets", false, false, gather},
+        "triplets", CONV_UNIT_NONE, false, gather},
     {CONV_DEPTHWISE, "both", "depthwise", "conv_depthwise.cu", "as many groups as channels",
-        ANY_STORAGE, "triplets", false, false, depthwise},
+        ANY_STORAGE, "triplets", CONV_UNIT_NONE, false, depthwise},
     {CONV_SLIM, "both", "slim", "conv_slim.cu",
         "up to 8 channels on one side, which are float32 because they are coordinates",
-        HALF ", features stored so, computed in fp32", "dense", false, false, slim},
+        HALF ", features stored so, computed in fp32", "dense", CONV_UNIT_NONE, false, slim},
     {MVMR_BY_FEW, "MVMR", "few", "conv_few.cu",
         "so few rows that tiles would leave most of the GPU idle; up to 343 cells", HALF,
-        "tiles, dense", true, true, few},
+        "tiles, dense", CONV_UNIT_WARPGROUP, true, few},
     {MVMR_BY_DENSE, "MVMR", "dense", "conv_dense.cu",
         "up to 256 input channels; widths are multiples of 8, or at most 128",
-        HALF ", features stored so", "dense", true, false, dense},
+        HALF ", features stored so", "dense", CONV_UNIT_WARPGROUP, false, dense},
     {MVMR_BY_DEEP, "MVMR", "deep", "conv_deep.cu",
         "more than 256 input channels, few rows; widths are multiples of 8",
-        HALF ", features stored so", "dense", true, false, deep},
+        HALF ", features stored so", "dense", CONV_UNIT_WARPGROUP, false, deep},
     {MVMR_BY_WIDE, "MVMR", "wide", "conv_tiles_wide.cu",
         "more than 64 input channels; an even number of blocks of 128 output channels; packed "
         "weights of at most 56 MiB",
-        HALF, "tiles", true, true, wide},
+        HALF, "tiles", CONV_UNIT_WARPGROUP, true, wide},
     {MVMR_BY_TILE, "MVMR", "by-tile", "conv_tiles_by_tile.cu",
-        "at least 2^18 triplets of 64 to 64 channels, or as many products", "tf32", "tiles", true,
-        true, by_tile},
+        "at least 2^18 triplets of 64 to 64 channels, or as many products", "tf32", "tiles",
+        CONV_UNIT_WARPGROUP, true, by_tile},
     {MVMR_BY_TILES, "MVMR", "tiles", "conv_tiles_mvmr.cuh", "any", ANY_STORAGE, "tiles, dense",
-        true, true, mvmr_tiles},
+        CONV_UNIT_WARPGROUP, true, mvmr_tiles},
     {MVMR_BY_TRIPLETS, "MVMR", "triplets", "conv_mvmr_triplets.cu", "any", ANY_STORAGE, "triplets",
-        true, false, triplets},
-    {VVOR_BY_DENSE, "VVOR", "dense", "conv_vvor_dense.cu", "any", ANY_STORAGE, "dense", true, false,
-        outer},
+        CONV_UNIT_WARPGROUP, false, triplets},
+    {VVOR_BY_DENSE, "VVOR", "dense", "conv_vvor_dense.cu", "any", ANY_STORAGE, "dense",
+        CONV_UNIT_WARPGROUP, false, outer},
     {VVOR_BY_NARROW, "VVOR", "narrow", "conv_vvor_narrow.cu",
         "up to 8 input channels, more than 64 of all cells together; one group after merging", HALF,
-        "tiles", true, true, narrow},
+        "tiles", CONV_UNIT_WARPGROUP, true, narrow},
     {VVOR_BY_SORTED, "VVOR", "sorted", "conv_vvor_sorted.cu",
         "more than 64 channels of either side, multiples of 8; up to 128 cells; enough triplets "
         "for sorting them to pay",
-        "tf32; " HALF ", features stored so", "tiles", true, true, sorted},
+        "tf32; " HALF ", features stored so", "tiles", CONV_UNIT_WARPGROUP, true, sorted},
     {VVOR_BY_CELLS, "VVOR", "cells", "conv_tiles_vvor_cells.cu",
         "more than 64 channels of either side, multiples of 4; sums of at most 48 MiB", "fp32",
-        "tiles", true, false, cells},
+        "tiles", CONV_UNIT_WARPGROUP, false, cells},
     {VVOR_BY_TILES, "VVOR", "tiles", "conv_tiles_vvor.cu", "up to 512 cells", "tf32, " HALF,
-        "tiles", true, true, vvor_tiles},
+        "tiles", CONV_UNIT_WARPGROUP, true, vvor_tiles},
     {VVOR_BY_TRIPLETS, "VVOR", "triplets", "conv_vvor_triplets.cu", "any", ANY_STORAGE,
-        "triplets, tiles", true, false, triplets},
+        "triplets, tiles", CONV_UNIT_WARPGROUP, false, triplets},
+    {MVMR_BY_WARPS, "MVMR", "warps", "conv_warps.cu", "any", ANY_STORAGE, "tiles", CONV_UNIT_WARP,
+        true, warps_tiles},
+    {MVMR_BY_WARPS, "MVMR", "warps", "conv_warps.cu", "any", ANY_STORAGE, "triplets, dense",
+        CONV_UNIT_WARP, false, warps},
+    {VVOR_BY_WARPS, "VVOR", "warps", "conv_warps_vvor.cu",
+        "multiples of 8 channels; up to 128 cells", "fp32, tf32; " HALF ", features stored so",
+        "tiles", CONV_UNIT_WARP, true, warps_outer},
+    {VVOR_BY_WARPS, "VVOR", "warps", "conv_warps_vvor.cu", "multiples of 8 channels",
+        HALF ", features stored so", "dense", CONV_UNIT_WARP, false, warps_dense},
     {CONV_PLAIN, "both", "plain", "conv_plain.cu, conv_vvor.cu", "any",
-        ANY_STORAGE ", computed in fp32", "any", false, false, anything},
+        ANY_STORAGE ", computed in fp32", "any", CONV_UNIT_NONE, false, anything},
 };
 const int pnet_cuda_conv_choice_count =
     sizeof pnet_cuda_conv_choices / sizeof pnet_cuda_conv_choices[0];
@@ -212,20 +253,29 @@ const struct conv_choice *pnet_cuda_conv_choose(const struct conv_case *c)
     const char *other = c->weights ? "MVMR" : "VVOR";
     for (int i = 0;; i++) {
         const struct conv_choice *row = &pnet_cuda_conv_choices[i];
-        if (row->sums[0] != other[0] && (c->matrix_unit || !row->matrix_unit) && row->serves(c))
-            return row;
+        if (row->sums[0] != other[0] && c->unit >= row->unit && row->serves(c)) return row;
     }
 }
 
-/* A plan is made for the best of GPUs where there is none. */
-static bool has_matrix_unit(int architecture)
+/* Is a GPU kept to the kernels that all from architecture 80 on have? */
+static atomic_bool limited;
+
+void pnet_cuda_conv_limit(const char *kernels)
 {
-    if (architecture) return architecture == MATRIX_UNIT_ARCHITECTURE;
+    limited = kernels && strcmp(kernels, "80") == 0;
+}
+
+enum conv_unit pnet_cuda_conv_unit_of(int architecture)
+{
+    if (architecture)
+        return architecture == WARPGROUP_ARCHITECTURE ? CONV_UNIT_WARPGROUP
+               : architecture >= WARP_ARCHITECTURE    ? CONV_UNIT_WARP
+                                                      : CONV_UNIT_NONE;
+    enum conv_unit unit = CONV_UNIT_WARPGROUP;
 #ifdef PNET_CUDA_BUILT
-    return pnet_cuda_conv_matrix_unit();
-#else
-    return true;
+    unit = pnet_cuda_conv_unit();
 #endif
+    return limited && unit > CONV_UNIT_WARP ? CONV_UNIT_WARP : unit;
 }
 
 struct conv_case pnet_cuda_conv_case_of(const struct pnet_conv_sum *s)
@@ -241,7 +291,7 @@ struct conv_case pnet_cuda_conv_case_of(const struct pnet_conv_sum *s)
         .few = true,
         .precision = s->precision,
         .algo = s->algo,
-        .matrix_unit = has_matrix_unit(s->architecture),
+        .unit = pnet_cuda_conv_unit_of(s->architecture),
         .aligned = true};
 }
 

@@ -25,6 +25,7 @@ enum conv_kernel {
     MVMR_BY_TILE,
     MVMR_BY_TILES,
     MVMR_BY_TRIPLETS,
+    MVMR_BY_WARPS,
     /* VVOR and outer products */
     VVOR_BY_DENSE,
     VVOR_BY_NARROW,
@@ -32,6 +33,7 @@ enum conv_kernel {
     VVOR_BY_CELLS,
     VVOR_BY_TILES,
     VVOR_BY_TRIPLETS,
+    VVOR_BY_WARPS,
 };
 
 /* What a choice depends on. */
@@ -46,9 +48,12 @@ struct conv_case {
     bool few;   /* MVMR: the kernel for few rows may be chosen */
     enum pnet_precision precision;
     enum pnet_conv_algo algo;
-    bool matrix_unit; /* the GPU has the one that this program's fast kernels are for */
+    enum conv_unit unit; /* the best of the GPU */
     bool aligned; /* features and weights begin at multiples of 16 bytes; those of the runtime do */
 };
+/* Of a GPU of that architecture; 0: of the one at hand. A plan is made for the best of GPUs where there is none. */
+enum conv_unit pnet_cuda_conv_unit_of(int architecture);
+
 struct conv_case pnet_cuda_conv_case_of(const struct pnet_conv_sum *s);
 
 /* A row of the table. What it says in words stands in README.md; `serves` decides. */
@@ -57,8 +62,9 @@ struct conv_choice {
     const char *sums; /* "MVMR", "VVOR" or "both" */
     const char *name, *file;
     const char *shape, *storage, *form;
-    bool matrix_unit; /* needs it: architecture 90 */
-    bool tiles;       /* reads tiles, and triplets only where a tile lists nothing */
+    enum conv_unit unit; /* that the GPU must have at least */
+    bool
+        tiles; /* reads tiles; triplets only where a tile lists nothing, or where it takes no more than the order from tiles */
     bool (*serves)(const struct conv_case *c);
 };
 extern const struct conv_choice pnet_cuda_conv_choices[];

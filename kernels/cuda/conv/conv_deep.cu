@@ -3,6 +3,7 @@
    through registers, where they are narrowed. */
 #include "kernels/cuda/base/early.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 #include "kernels/cuda/conv/conv_steps.cuh"
 
 enum {

@@ -45,5 +45,10 @@ void pnet_cuda_conv_tiles_by_tile(const conv_product &p, void *work);
 void pnet_cuda_conv_dense_mvmr(const conv_product &p, enum pnet_precision precision);
 void pnet_cuda_conv_deep_mvmr(const conv_product &p, enum pnet_precision precision);
 void pnet_cuda_conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+void pnet_cuda_conv_warps_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
+
+/* Were the kernels for these instructions (enum conv_unit) compiled for the GPU at hand? */
+bool pnet_cuda_conv_has_warpgroup(void);
+bool pnet_cuda_conv_has_warp(void);
 
 #endif

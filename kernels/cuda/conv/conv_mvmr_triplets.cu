@@ -518,11 +518,9 @@ static void launch_depth(const conv_product &p, int depth, void *work)
     }
 }
 
-bool pnet_cuda_conv_matrix_unit(void)
+bool pnet_cuda_conv_has_warpgroup(void)
 {
     cudaFuncAttributes a;
-    const char *why;
-    if (!pnet_cuda_devices(&why)) return true; /* a plan is made for the best of them */
     return cudaFuncGetAttributes(&a, mvmr<config<CONV_SPLIT, float, 2, 32, 128, 4>>) ==
                cudaSuccess &&
            a.sharedSizeBytes > 0;

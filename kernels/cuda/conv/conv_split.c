@@ -62,23 +62,40 @@ static int part_of(int whole, size_t bytes)
     return parts > 0 ? (whole + parts - 1) / parts : 0;
 }
 
-struct conv_blocks pnet_cuda_conv_block_weights(enum conv_form form, int64_t cells,
-    const struct conv_groups *g, int depth, int columns, int unit, bool units)
+/* Blocks of weights of `size` bytes each. */
+static struct conv_blocks cut_weights(
+    struct conv_blocks b, int64_t cells, const struct conv_groups *g, int size)
 {
-    struct conv_blocks b = {.form = form,
-        .depth = depth,
-        .columns = columns,
-        .unit = unit,
-        .units = units,
-        .deep = (g->cin + depth - 1) / depth,
-        .whole = (g->cout + columns - 1) / columns,
-        .wide = 1,
-        .count = cells * g->count};
-    b.count *= b.deep;
-    b.bytes = (size_t)depth * (size_t)columns * 2 * (form == CONV_SPLIT ? 2 : 1);
+    b.deep = (g->cin + b.depth - 1) / b.depth;
+    b.whole = (g->cout + b.columns - 1) / b.columns;
+    b.wide = 1;
+    b.count = cells * g->count * b.deep;
+    b.bytes = (size_t)b.depth * (size_t)b.columns * (size_t)size;
     b.wide = part_of(b.whole, pnet_cuda_conv_blocks_bytes(&b));
     b.count *= b.wide;
     return b;
+}
+
+struct conv_blocks pnet_cuda_conv_block_weights(enum conv_form form, int64_t cells,
+    const struct conv_groups *g, int depth, int columns, int unit, bool units)
+{
+    struct conv_blocks b = {
+        .form = form, .depth = depth, .columns = columns, .unit = unit, .units = units};
+    return cut_weights(b, cells, g, form == CONV_SPLIT ? 4 : 2);
+}
+
+struct conv_blocks pnet_cuda_conv_warp_blocks(
+    enum conv_form form, int64_t cells, const struct conv_groups *g)
+{
+    bool floats = form == CONV_SPLIT || form == CONV_SCALED;
+    int step = floats ? 8 : 16, steps = g->cin <= step       ? 1
+                                        : g->cin <= 4 * step ? (g->cin + step - 1) / step
+                                                             : 4;
+    struct conv_blocks b = {.form = form,
+        .depth = step * steps,
+        .columns = pnet_cuda_conv_tiles_columns(g->cout),
+        .units = true};
+    return cut_weights(b, cells, g, floats ? 4 : 2);
 }
 
 struct conv_blocks pnet_cuda_conv_blocks_part(struct conv_blocks b, int first)
@@ -324,13 +341,13 @@ static struct sort_plan sort_plan_of(const struct conv_set *s, size_t most_bytes
 }
 
 struct sorted_plan pnet_cuda_conv_sorted_plan(
-    const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats)
+    const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats, bool warps)
 {
     enum { MOST_BYTES = 60 << 20, ENOUGH = 1 << 17, WIDE = 16 };
     struct sorted_plan p = {.columns = 0};
     size_t measures = floats ? 256 : 0;
     int n = swapped ? g->cout : g->cin, m = swapped ? g->cin : g->cout;
-    p.columns = (n + 127) / 128 % 2 == 0 && !floats ? 256 : 128;
+    p.columns = (n + 127) / 128 % 2 == 0 && !floats && !warps ? 256 : 128;
     p.tiles_n = (n + p.columns - 1) / p.columns;
     p.tiles_m = (m + SORTED_SIDE - 1) / SORTED_SIDE;
     p.kinds = p.tiles_n * p.tiles_m * g->count;
@@ -345,7 +362,24 @@ struct sorted_plan pnet_cuda_conv_sorted_plan(
     int squares = (n + 127) / 128 * p.tiles_m * g->count;
     bool pays = squares >= WIDE || s->count * squares >= ENOUGH;
     p.measures = p.slot_bytes + p.sort.bytes;
-    if (wide && pays && p.sort.bytes > 0) p.bytes = p.measures + measures;
+    if ((warps || (wide && pays)) && p.sort.bytes > 0) p.bytes = p.measures + measures;
+    return p;
+}
+
+struct sorted_plan pnet_cuda_conv_warps_outer_plan(struct pnet_count rows, int cin, int cout)
+{
+    enum { SQUARE_BYTES = SORTED_SIDE * SORTED_SIDE * (int)sizeof(float) };
+    struct sorted_plan p = {.columns = SORTED_SIDE,
+        .tiles_n = (cin + SORTED_SIDE - 1) / SORTED_SIDE,
+        .tiles_m = (cout + SORTED_SIDE - 1) / SORTED_SIDE,
+        .sort = {.chunks = 1}};
+    p.kinds = p.tiles_n * p.tiles_m;
+    int64_t room = (int64_t)pnet_cuda_conv_dense_plan(rows, cin, cout).bytes / SQUARE_BYTES,
+            most = most_of(CONV_PROCESSORS / p.kinds, 1);
+    p.blocks = (int)most_of(least(room / p.kinds, most), 1);
+    p.slots = p.blocks;
+    if (p.blocks > 1) p.slot_bytes = (size_t)p.kinds * (size_t)p.slots * SQUARE_BYTES;
+    p.bytes = p.slot_bytes;
     return p;
 }
 

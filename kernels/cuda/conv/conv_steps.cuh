@@ -2,36 +2,9 @@
 #ifndef PNET_KERNELS_CUDA_CONV_STEPS_CUH
 #define PNET_KERNELS_CUDA_CONV_STEPS_CUH
 
-#include "kernels/cuda/base/hopper.cuh"
+#include "kernels/cuda/base/shared.cuh"
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
-static __device__ __forceinline__ float2 shared_load_pair(uint32_t from)
-{
-    float2 v;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(from));
-    return v;
-}
-
-/* Ends a group of copies (copy16). */
-static __device__ __forceinline__ void copies_commit()
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/* Waits for all groups of the thread's copies but the last PENDING. */
-template <int PENDING> static __device__ __forceinline__ void copies_wait_but()
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
-
-/* Copies 16 bytes, or zeros where `there` is false: `from` is not read then, and `valid`, any valid address, takes its
-   place. */
-static __device__ __forceinline__ void copy16_or_zeros(
-    uint32_t to, const void *from, const void *valid, bool there)
-{
-    copy16_any(to, there ? from : valid, there);
-}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 
 /* Loads four matrices of 8 rows of 16 bytes; lane l passes the address of row l % 8 of matrix l / 8. */
 static __device__ __forceinline__ void load_matrices(uint32_t (&a)[4], uint32_t from)
@@ -49,6 +22,24 @@ static __device__ __forceinline__ void load_matrices_turned(uint32_t (&a)[4], ui
                  : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
                  : "r"(from)
                  : "memory");
+}
+
+/* d += a b: 16 rows, 8 columns, 8 channels in tf32, whose operands are float32 without the last 13 bits. */
+static __device__ __forceinline__ void step_float(
+    float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+{
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* The float32 that is nearest in tf32. */
+static __device__ __forceinline__ uint32_t float_to_tf32(float x)
+{
+    uint32_t y;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
 }
 
 /* d += a b: 16 rows, 8 columns, 16 channels. */

@@ -84,7 +84,7 @@ template <class C> struct cell_gatherer {
                     copy_if(place(begun, p, 2), sums.from + other.y * sums.stride, count > 1);
                 }
         }
-        asm volatile("cp.async.commit_group;" ::: "memory");
+        copies_commit();
         begun++;
     }
     __device__ __forceinline__ float4 kept(int step, int p, int what) const

@@ -8,17 +8,6 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-static __device__ __forceinline__ void copies_commit()
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/* Waits until all groups of copies but the last `LEFT` are complete. */
-template <int LEFT> static __device__ __forceinline__ void copies_wait_but()
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-}
-
 /* Arrives at the barrier when all copies that the thread has started are complete; does not wait for them. */
 static __device__ __forceinline__ void barrier_arrive_copies(uint64_t *b)
 {

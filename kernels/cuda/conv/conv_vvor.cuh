@@ -10,6 +10,7 @@ void pnet_cuda_tiles_vvor(const conv_outer &o, enum pnet_precision precision, vo
 void pnet_cuda_cells_vvor(const conv_outer &o, void *work);
 /* From tiles in 16 bits: of triplets sorted by kernel cell; of layers with few input channels. */
 void pnet_cuda_sorted_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
+void pnet_cuda_warps_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
 void pnet_cuda_narrow_vvor(const conv_outer &o, enum pnet_precision precision, void *work);
 /* Of dense products. */
 void pnet_cuda_dense_vvor(const conv_outer &o, enum pnet_precision precision, void *work);

@@ -5,6 +5,7 @@
    blocks are added in order. */
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/conv_fast.cuh"
+#include "kernels/cuda/base/hopper.cuh"
 #include "kernels/cuda/conv/conv_steps.cuh"
 #include "kernels/cuda/conv/conv_vvor.cuh"
 

@@ -3,18 +3,13 @@
    gathered side. Producers copy the two rows of each of 64 triplets to shared memory, several steps ahead, as the matrix
    unit reads them; multipliers multiply. Runs are not summed first. Of the steps of a cell a block has every m-th, so
    that all blocks go through the rows together and find in the cache what another has read. */
-#include "kernels/cuda/base/launch.cuh"
-#include "kernels/cuda/conv/conv_sort.cuh"
-#include "kernels/cuda/conv/conv_vvor_fast.cuh"
-
-#include <algorithm>
+#include "kernels/cuda/conv/conv_vvor_sorted.cuh"
 
 enum {
     SORTED_BLOCK = SORT_STEP * 128, /* 64 channels of a step */
     SORTED_MULTIPLIERS = 256,       /* two warpgroups, 64 channels of the rows each */
     SORTED_PRODUCERS = 256,         /* eight warps, 8 triplets of a step each */
-    SORTED_ALL = SORTED_MULTIPLIERS + SORTED_PRODUCERS,
-    REDUCE_THREADS = 256
+    SORTED_ALL = SORTED_MULTIPLIERS + SORTED_PRODUCERS
 };
 
 /* HALVES: of 128 gathered channels. FLOATS: rows are stored in float32, and scaled to half on their way to shared memory. */
@@ -25,125 +20,14 @@ template <bool BFLOAT_, int HALVES_, bool FLOATS_ = false> struct sorted_config 
     static constexpr int PANEL = 2 * HALVES * SORTED_BLOCK, STAGE = PANEL + 2 * SORTED_BLOCK;
     static constexpr int STAGES = HALVES == 1 ? 6 : 4, BYTES = STAGES * STAGE;
     static constexpr int SUMS = N * SORTED_SIDE;
-};
-
-struct sorted_job {
-    conv_outer outer;
-    sorted_triplets sorted;
-    const void *gathered, *rows;
-    int gathered_stride, rows_stride, gathered_width, rows_width; /* widths of a group */
-    int cells, columns, tiles_n, tiles_m, blocks, slots;
-    bool first;                    /* of the chunks */
-    float *to;                     /* [kinds][slots][sums of a block] */
-    const vvor_measures *measures; /* FLOATS; else NULL */
-};
-
-/* Scales that bring the numbers of each side near the top of half's range. */
-static __device__ __forceinline__ vvor_scales scales_of(const sorted_job &j)
-{
-    return {conv_scale(__uint_as_float(j.measures->gathered), 15),
-        conv_scale(__uint_as_float(j.measures->rows), 15)};
-}
-
-/* Where the channels of a kind of block begin. */
-struct sorted_kind {
-    int n0, m0, group;
-};
-
-static __device__ __forceinline__ sorted_kind kind_of(const sorted_job &j, int kind)
-{
-    return {kind % j.tiles_n * j.columns, kind / j.tiles_n % j.tiles_m * SORTED_SIDE,
-        kind / j.tiles_n / j.tiles_m};
-}
-
-/* Chunks are short enough for 32 bits. */
-static __device__ __forceinline__ uint32_t block_edge(uint32_t steps, int blocks, int block)
-{
-    return steps * (unsigned)block / (unsigned)blocks;
-}
-
-/* The block that has a step. */
-static __device__ __forceinline__ int block_of(uint32_t steps, int blocks, uint32_t step)
-{
-    int block = (int)(step * (unsigned)blocks / steps);
-    while (block_edge(steps, blocks, block + 1) <= step) block++;
-    return block;
-}
-
-/* The slot of a block's part of a cell. A block has parts of at most two cells, the first and the last of its own; block
-   and cell both grow, so no two parts share a slot. */
-static __device__ __forceinline__ int64_t slot_of(
-    const sorted_job &j, int kind, int block, int cell, bool begun)
-{
-    int at = j.slots < 2 * j.blocks ? block + cell : 2 * block + !begun;
-    return (int64_t)kind * j.slots + at;
-}
-
-/* Adds sum e of thread t, in the order of the matrix unit, to the gradient. */
-template <bool FLOATS>
-static __device__ __forceinline__ void put_gradient(
-    const sorted_job &j, const sorted_kind &k, int cell, int t, int e, float sum)
-{
-    const conv_outer &o = j.outer;
-    int lane = t % 32, row_side = k.m0 + t / 32 * 16 + lane / 4 + e / 2 % 2 * 8,
-        gathered = k.n0 + e / 4 * 8 + lane % 4 * 2 + e % 2;
-    if (row_side >= j.rows_width || gathered >= j.gathered_width) return;
-    int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
-    float *to =
-        o.gweight + ((int64_t)cell * o.groups.cin + a) * o.cout + k.group * o.groups.cout + b;
-    if constexpr (FLOATS) { /* one after the other: their product may be out of range */
-        vvor_scales scale = scales_of(j);
-        sum = sum / scale.gathered / scale.rows;
+    static_assert((int)SORTED_THREADS == (int)SORTED_MULTIPLIERS, "a multiplier has sums");
+    static __device__ __forceinline__ int2 place(int t, int e) /* as the matrix unit has them */
+    {
+        return {t / 32 * 16 + t % 32 / 4 + e / 2 % 2 * 8, e / 4 * 8 + t % 4 * 2 + e % 2};
     }
-    *to = o.add || !j.first ? *to + sum : sum;
-}
+};
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
-/* The steps of a block in their order. The steps of a cell are dealt to m columns, m being the number of blocks that
-   share the cell: step n is in column n % m. Blocks take columns one after the other. A block that begins inside a column
-   takes its steps of later columns first, so that it, too, goes through the rows once. */
-struct sorted_walk {
-    const uint32_t *step; /* in shared memory */
-    uint32_t low, high, each;
-    int cell;
-    uint32_t at, stride, left;
-
-    __device__ __forceinline__ sorted_walk(const uint32_t *step_, int cells, int blocks, int block)
-    {
-        step = step_;
-        uint32_t all = step[cells];
-        low = block_edge(all, blocks, block);
-        high = block_edge(all, blocks, block + 1);
-        each = max((all + (unsigned)blocks - 1) / (unsigned)blocks, 1u);
-        cell = cells - 1;
-        at = stride = left = 0;
-    }
-    /* False at the end. */
-    __device__ __forceinline__ bool next()
-    {
-        if (left > 1) {
-            left--;
-            at += stride;
-            return true;
-        }
-        if (low >= high) {
-            left = 0;
-            return false;
-        }
-        while (step[cell] >= high) cell--;
-        uint32_t begin = step[cell], count = step[cell + 1] - begin, v = high - 1 - begin;
-        stride = max((count + each / 2) / each, 1u);
-        uint32_t deep = count / stride, deeper = count % stride, edge = deeper * (deep + 1);
-        uint32_t column = v < edge ? v / (deep + 1) : deeper + (v - edge) / deep;
-        uint32_t first = column * deep + min(column, deeper);
-        uint32_t from = max(low, begin + first);
-        left = high - from;
-        at = begin + column + (from - begin - first) * stride;
-        high = from;
-        return true;
-    }
-};
 
 /* Shared memory besides the stages. */
 template <class C> struct sorted_control {
@@ -305,29 +189,6 @@ static __device__ __forceinline__ void produce_floats(
     }
 }
 
-/* Writes the sums of a cell: to the gradient if the block has all its steps, else to a slot. */
-template <class C>
-static __device__ __forceinline__ void put_sums(const sorted_job &j, const sorted_control<C> &c,
-    uint32_t low, uint32_t high, int cell, const float (&sum)[C::HALVES][64])
-{
-    int kind = (int)blockIdx.x / j.blocks, block = (int)blockIdx.x % j.blocks;
-    bool begun = c.step[cell] < low;
-    if (!begun && c.step[cell + 1] <= high) {
-        sorted_kind k = kind_of(j, kind);
-#pragma unroll
-        for (int h = 0; h < C::HALVES; h++)
-#pragma unroll
-            for (int i = 0; i < 64; i++)
-                put_gradient<C::FLOATS>(j, k, cell, threadIdx.x, h * 64 + i, sum[h][i]);
-        return;
-    }
-    float *to = j.to + slot_of(j, kind, block, cell, begun) * C::SUMS + threadIdx.x;
-#pragma unroll
-    for (int h = 0; h < C::HALVES; h++)
-#pragma unroll
-        for (int i = 0; i < 64; i++) to[(h * 64 + i) * SORTED_MULTIPLIERS] = sum[h][i];
-}
-
 template <class C>
 static __device__ __forceinline__ void multiply(
     const sorted_job &j, sorted_walk walk, unsigned char *memory, sorted_control<C> &c)
@@ -343,7 +204,7 @@ static __device__ __forceinline__ void multiply(
             product_wait();
 #pragma unroll
             for (int h = 0; h < C::HALVES; h++) product_touch(sum[h]);
-            put_sums<C>(j, c, low, high, cell, sum);
+            put_sums<C>(j, c.step, low, high, cell, sum);
         }
         cell = walk.cell;
         barrier_wait(&c.full[stage], step / C::STAGES % 2);
@@ -369,7 +230,7 @@ static __device__ __forceinline__ void multiply(
     product_wait();
 #pragma unroll
     for (int h = 0; h < C::HALVES; h++) product_touch(sum[h]);
-    if (cell >= 0) put_sums<C>(j, c, low, high, cell, sum);
+    if (cell >= 0) put_sums<C>(j, c.step, low, high, cell, sum);
 }
 #endif
 
@@ -402,41 +263,6 @@ static __global__ __launch_bounds__(SORTED_ALL, 1) void sorted_vvor_kernel(
 #endif
 }
 
-/* Adds the slots of each cell to the gradient; writes zeros for cells without triplets. */
-template <int SUMS, bool FLOATS>
-static __global__ __launch_bounds__(REDUCE_THREADS) void reduce_sorted(
-    const __grid_constant__ sorted_job j)
-{
-    enum { AT_ONCE = 8 };
-    constexpr int PARTS = SUMS / REDUCE_THREADS;
-    static_assert(REDUCE_THREADS == SORTED_MULTIPLIERS, "a part is a sum of each thread");
-    int type = blockIdx.x / PARTS, e = blockIdx.x % PARTS;
-    int cell = type % j.cells, kind = type / j.cells;
-    uint32_t all = j.sorted.share->step[j.cells], begin = j.sorted.share->step[cell],
-             end = j.sorted.share->step[cell + 1];
-    if (begin == end) {
-        if (j.first && !j.outer.add)
-            put_gradient<FLOATS>(j, kind_of(j, kind), cell, threadIdx.x, e, 0);
-        return;
-    }
-    int first = block_of(all, j.blocks, begin), last = block_of(all, j.blocks, end - 1);
-    if (first == last) return; /* it had all of the cell */
-    const float *from = j.to + e * REDUCE_THREADS + threadIdx.x;
-    double sum = 0;
-    for (int block = first; block <= last; block += AT_ONCE) {
-        float part[AT_ONCE];
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) {
-            uint32_t low = block_edge(all, j.blocks, block + i);
-            bool has = block + i <= last && low < block_edge(all, j.blocks, block + i + 1);
-            part[i] = has ? from[slot_of(j, kind, block + i, cell, begin < low) * SUMS] : 0;
-        }
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) sum += part[i];
-    }
-    put_gradient<FLOATS>(j, kind_of(j, kind), cell, threadIdx.x, e, (float)sum);
-}
-
 template <class C>
 static void multiply_sorted(const conv_outer &o, const sorted_plan &p, sorted_job j, void *work)
 {
@@ -449,9 +275,8 @@ static void multiply_sorted(const conv_outer &o, const sorted_plan &p, sorted_jo
         j.first = chunk == 0;
         sorted_vvor_kernel<C>
             <<<(unsigned)(p.kinds * p.blocks), SORTED_ALL, C::BYTES, pnet_cuda_stream()>>>(j);
-        reduce_sorted<C::SUMS, C::FLOATS>
-            <<<(unsigned)(p.kinds * j.cells * (C::SUMS / REDUCE_THREADS)), REDUCE_THREADS, 0,
-                pnet_cuda_stream()>>>(j);
+        reduce_sorted<C><<<(unsigned)(p.kinds * j.cells * (C::SUMS / SORTED_THREADS)),
+            SORTED_THREADS, 0, pnet_cuda_stream()>>>(j);
     }
 }
 
@@ -468,15 +293,10 @@ static void choose_columns(
 void pnet_cuda_sorted_vvor(const conv_outer &o, enum pnet_precision precision, void *work)
 {
     bool floats = o.set.rows.storage == PNET_STORE_F32;
-    sorted_plan p = pnet_cuda_conv_sorted_plan(&o.set, &o.groups, o.swapped, floats);
-    vvor_measures *measures = floats ? (vvor_measures *)((char *)work + p.measures) : nullptr;
-    const conv_groups &g = o.groups;
-    sorted_job j = {o, {}, o.swapped ? o.gout : o.in, o.swapped ? o.in : o.gout,
-        o.swapped ? o.cout : o.cin, o.swapped ? o.cin : o.cout, o.swapped ? g.cout : g.cin,
-        o.swapped ? g.cin : g.cout, o.set.cells, p.columns, p.tiles_n, p.tiles_m, p.blocks, p.slots,
-        true, (float *)work, measures};
+    sorted_plan p = pnet_cuda_conv_sorted_plan(&o.set, &o.groups, o.swapped, floats, false);
+    sorted_job j = sorted_job_of(o, p, floats, work);
     if (floats) {
-        pnet_cuda_vvor_measure(o, measures);
+        pnet_cuda_vvor_measure(o, (vvor_measures *)((char *)work + p.measures));
         multiply_sorted<sorted_config<false, 1, true>>(o, p, j, work);
     } else if (pnet_cuda_conv_form_of(precision) == CONV_BFLOAT)
         choose_columns<true>(o, p, j, work);

@@ -1,9 +1,24 @@
-/* Workspaces of convolution. Each is the largest of all kernels that may be chosen for the layer, on any GPU and with or
-   without tiles, because a plan is made before either is known. */
+/* Workspaces of convolution. Each is the largest of all kernels that may be chosen for the layer on a GPU, with or without
+   tiles, because a plan is made before that is known. */
 #include "kernels/conv_compare.h"
 #include "kernels/conv.h"
+#include "kernels/conv_plan.h"
+#include "kernels/cuda/conv/conv_choice.h"
 #include "kernels/cuda/conv/conv_work.h"
 #include "kernels/cuda/base/sort.h"
+
+static _Thread_local int planned;
+
+void pnet_cuda_conv_plan_for(int architecture)
+{
+    planned = architecture;
+}
+
+/* Are the kernels by instructions of a warp the best of the GPU? An H100 or H200 never needs their memory. */
+static bool by_warps(void)
+{
+    return pnet_cuda_conv_unit_of(planned) == CONV_UNIT_WARP;
+}
 
 static size_t larger(size_t a, size_t b)
 {
@@ -17,6 +32,14 @@ static size_t fast_work(
     if (s->cells > CONV_TRIPLETS_CELLS) return 0;
     struct conv_blocks b = pnet_cuda_conv_block_weights(form, s->cells, g,
         pnet_cuda_conv_triplets_depth(form, g), pnet_cuda_conv_tiles_columns(g->cout), 4, false);
+    return pnet_cuda_conv_blocks_bytes(&b);
+}
+
+static size_t warps_work(
+    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+{
+    struct conv_blocks b =
+        pnet_cuda_conv_warp_blocks(pnet_cuda_conv_form_of(precision), s->cells, g);
     return pnet_cuda_conv_blocks_bytes(&b);
 }
 
@@ -60,6 +83,7 @@ static size_t product_work(const struct conv_set *s, int64_t others, const struc
 {
     size_t fast = fast_work(s, g, precision);
     size_t most = larger(tiles_work(s, others, g, precision), few_work(s, g, precision));
+    if (by_warps()) most = larger(most, warps_work(s, g, precision));
     return fast > 0 ? larger(most, fast) : 0; /* 0: too many cells for any */
 }
 
@@ -120,11 +144,10 @@ size_t pnet_cuda_vvor_work(
     size_t most = plain_work(&set, s);
     if (pnet_cuda_conv_narrow_made_for(&set, &g, precision))
         most = larger(most, pnet_cuda_conv_narrow_plan(&set, &g).bytes);
-    if (precision != PNET_FP32) {
-        bool floats = precision == PNET_TF32;
-        most = larger(most, larger(pnet_cuda_conv_sorted_plan(&set, &g, false, floats).bytes,
-                                pnet_cuda_conv_sorted_plan(&set, &g, true, floats).bytes));
-    }
+    bool floats = pnet_storage_of(precision) == PNET_STORE_F32;
+    bool warps = by_warps(), sorted = warps || precision != PNET_FP32;
+    for (int swapped = 0; sorted && swapped < 2; swapped++)
+        most = larger(most, pnet_cuda_conv_sorted_plan(&set, &g, swapped, floats, warps).bytes);
     for (int i = 0; i < 2; i++) {
         g.cout = widths[i];
         if (g.cout == 0) continue;

@@ -132,6 +132,11 @@ struct tile_scales_plan {
 struct tile_scales_plan pnet_cuda_conv_tile_scales_plan(
     const struct conv_blocks *b, int64_t rows, int64_t others);
 
+/* Weights as the kernel by instructions of a warp reads them (conv_warps.cu): `depth` is at most 128 bytes of channels.
+   Weights are stored as they are multiplied, those of CONV_SPLIT in float32. */
+struct conv_blocks pnet_cuda_conv_warp_blocks(
+    enum conv_form form, int64_t cells, const struct conv_groups *g);
+
 /* MVMR of few rows. */
 struct few_plan {
     int rows, columns; /* of an item */
@@ -226,9 +231,12 @@ struct sorted_plan {
     int columns, tiles_n, tiles_m, kinds, blocks, slots;
     size_t slot_bytes, measures, bytes;
 };
-/* `floats`: features in float32, which are measured first and scaled to half as they are copied. */
+/* `floats`: features in float32, which are measured first and scaled to half as they are copied. `warps`: for
+   conv_warps_vvor.cu, where all widths serve, and a block has 128 gathered channels. */
 struct sorted_plan pnet_cuda_conv_sorted_plan(
-    const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats);
+    const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats, bool warps);
+/* The same for a dense product; it needs no more memory than pnet_cuda_conv_dense_plan. */
+struct sorted_plan pnet_cuda_conv_warps_outer_plan(struct pnet_count rows, int cin, int cout);
 
 /* How VVOR of layers with few input channels is split: kernel cells of a block of threads; windows of cells and blocks of
    output channels that cover all of them; shares of the rows. */
@@ -259,9 +267,13 @@ int64_t pnet_cuda_conv_list_chunk(
     enum pnet_conv_algo algo, const struct pnet_triplets *t, struct pnet_conv_shape s);
 int64_t pnet_cuda_conv_im2col_chunk(const struct pnet_triplets *t, int width);
 
-/* Does the GPU at hand have the matrix unit that this program's fast kernels are for? True where there is no GPU. Defined
-   in conv_mvmr_triplets.cu; builds without CUDA plan for a GPU that has it. */
-bool pnet_cuda_conv_matrix_unit(void);
+/* The matrix instructions of a GPU: of a warp (mma.sync) from architecture 80 on, of four warps (wgmma) too on an H100 or
+   H200. */
+enum conv_unit { CONV_UNIT_NONE, CONV_UNIT_WARP, CONV_UNIT_WARPGROUP };
+
+/* The best that the GPU at hand has and this program has kernels for; CONV_UNIT_WARPGROUP where there is no GPU. Defined in
+   conv.cu; pnet_cuda_conv_unit_of asks it, and is what others ask. */
+enum conv_unit pnet_cuda_conv_unit(void);
 
 #ifdef __cplusplus
 }
