@@ -183,6 +183,11 @@ static void check_work(const struct pnet_conv_sum *s, const struct conv_choice *
         .rows = s->rows, .others = s->rows, .count = s->count, .cells = s->cells};
     struct conv_case k = pnet_cuda_conv_case_of(s);
     size_t need = 0, have;
+    if (s->form == PNET_CONV_DENSE && c->kernel == VVOR_BY_WARPS) {
+        pnet_cuda_conv_plan_for(s->architecture);
+        CHECK(pnet_cuda_outer_work(k.set.rows, s->shape.cin, s->shape.cout, s->precision) >=
+              pnet_cuda_conv_warps_outer_plan(k.set.rows, s->shape.cin, s->shape.cout).bytes);
+    }
     if (s->form == PNET_CONV_DENSE || !pnet_conv_algo_is_usual(s->algo)) return;
     pnet_cuda_conv_plan_for(s->architecture);
     have = s->weights ? pnet_cuda_vvor_work(&t, s->shape, s->precision)

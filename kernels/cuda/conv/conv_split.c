@@ -368,15 +368,14 @@ struct sorted_plan pnet_cuda_conv_sorted_plan(
 
 struct sorted_plan pnet_cuda_conv_warps_outer_plan(struct pnet_count rows, int cin, int cout)
 {
-    enum { SQUARE_BYTES = SORTED_SIDE * SORTED_SIDE * (int)sizeof(float) };
+    enum { SQUARE_BYTES = SORTED_SIDE * SORTED_SIDE * (int)sizeof(float), LEAST_STEPS = 4 };
     struct sorted_plan p = {.columns = SORTED_SIDE,
         .tiles_n = (cin + SORTED_SIDE - 1) / SORTED_SIDE,
         .tiles_m = (cout + SORTED_SIDE - 1) / SORTED_SIDE,
         .sort = {.chunks = 1}};
     p.kinds = p.tiles_n * p.tiles_m;
-    int64_t room = (int64_t)pnet_cuda_conv_dense_plan(rows, cin, cout).bytes / SQUARE_BYTES,
-            most = most_of(CONV_PROCESSORS / p.kinds, 1);
-    p.blocks = (int)most_of(least(room / p.kinds, most), 1);
+    int64_t steps = over(rows.most, SORT_STEP), most = most_of(CONV_PROCESSORS / p.kinds, 1);
+    p.blocks = (int)most_of(least(steps / LEAST_STEPS, most), 1);
     p.slots = p.blocks;
     if (p.blocks > 1) p.slot_bytes = (size_t)p.kinds * (size_t)p.slots * SQUARE_BYTES;
     p.bytes = p.slot_bytes;

@@ -125,6 +125,7 @@ static __device__ __forceinline__ row_left find_rows(
     }
     if (listed && threadIdx.x < SLABS)
         left.at = s.tiles.tile[tile].first[blockIdx.x % 2 * SLABS + threadIdx.x];
+    __syncthreads();
     return left;
 }
 

@@ -115,9 +115,10 @@ size_t pnet_cuda_outer_work(
 {
     struct conv_set set = pnet_cuda_conv_dense_set(n);
     bool slim = pnet_storage_of(precision) != PNET_STORE_F32 && cout <= PNET_EXACT_CHANNELS;
-    size_t slim_bytes = slim ? pnet_cuda_conv_slim_plan(n, cin, cout).bytes : 0;
-    return larger(slim_bytes, larger(plain_work(&set, (struct pnet_conv_shape){cin, cout, 1}),
-                                  pnet_cuda_conv_dense_plan(n, cin, cout).bytes));
+    size_t most = larger(slim ? pnet_cuda_conv_slim_plan(n, cin, cout).bytes : 0,
+        larger(plain_work(&set, (struct pnet_conv_shape){cin, cout, 1}),
+            pnet_cuda_conv_dense_plan(n, cin, cout).bytes));
+    return by_warps() ? larger(most, pnet_cuda_conv_warps_outer_plan(n, cin, cout).bytes) : most;
 }
 
 /* Of either side, with 32 or 40 gathered channels of a block. */

@@ -235,7 +235,7 @@ struct sorted_plan {
    conv_warps_vvor.cu, where all widths serve, and a block has 128 gathered channels. */
 struct sorted_plan pnet_cuda_conv_sorted_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats, bool warps);
-/* The same for a dense product; it needs no more memory than pnet_cuda_conv_dense_plan. */
+/* The same for a dense product. */
 struct sorted_plan pnet_cuda_conv_warps_outer_plan(struct pnet_count rows, int cin, int cout);
 
 /* How VVOR of layers with few input channels is split: kernel cells of a block of threads; windows of cells and blocks of
