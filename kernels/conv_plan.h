@@ -2,8 +2,8 @@
 #ifndef PNET_KERNELS_CONV_PLAN_H
 #define PNET_KERNELS_CONV_PLAN_H
 
-/* From here on the functions *_work of the calling thread give bytes for GPUs of that architecture, as in struct pnet_conv_sum. 0,
-   as it is at first: for the one at hand, or 90 where there is none. */
+/* From here on the functions *_work of the calling thread give bytes for GPUs of that architecture, as in struct
+   pnet_conv_sum. 0, as it is at first: for the one at hand, or 90 where there is none. */
 void pnet_cuda_conv_plan_for(int architecture);
 
 /* "80": keeps an H100 or H200 to the kernels that all GPUs from architecture 80 on have, so that one program tests both: what

@@ -267,10 +267,7 @@ int pnet_command_plan(int argc, char **argv)
         {"optimizer", 0, OPT_CHOICE, CHOICE_OF(&r.optimizer, pnet_optim_names), "NAME",
             "sgd, adam or adamw (default)"},
         {"architecture", 0, OPT_CHOICE, CHOICE(&architecture, "80", "86", "89", "90", "100", "120"),
-            "GPU",
-            "with --device cuda: for such GPUs: 80, 86, 89, 90, 100 or 120 (default: the GPU at "
-            "hand, else "
-            "90)"},
+            "GPU", "with --device cuda: 80, 86, 89, 90, 100 or 120 (the GPU at hand, else 90)"},
         CLOUD_HINT_OPTIONS(&r.hints), MODEL_OPTIONS(&m)};
     int words, code;
     unsigned degrade;

@@ -64,8 +64,8 @@ static int make_file(struct files *f, const struct items *m, int begin, int end,
     return number;
 }
 
-/* The tree without the lines of include statements, and without comments: those at the start of a model belong to the file, and in
-   another file to what follows. */
+/* The tree without the lines of include statements, and without comments: those at the start of a model belong to the file,
+   and in another file to what follows. */
 static char *without_includes(const char *tree)
 {
     char *kept = calloc(strlen(tree) + 2, 1), *at = kept;

@@ -1,7 +1,7 @@
 /* VVOR by matrix instructions of a warp, for GPUs from architecture 80 on: of triplets sorted by kernel cell, as
-   conv_vvor_sorted.cu, and of rows of dense products, which are pairs (row, row) in order. A block of threads has the sum of one cell for 128 channels of each side. All threads copy the two
-   rows of each of 64 triplets to shared memory, some steps ahead, and multiply: a warp has 32 channels of the side of
-   rows and 64 of the gathered side. */
+   conv_vvor_sorted.cu, and of the rows of dense products, which are pairs (row, row) in order. A block of threads has the sum
+   of one cell for 128 channels of each side. All threads copy the two rows of each of 64 triplets to shared memory, some
+   steps ahead, and multiply: a warp has 32 channels of the side of rows and 64 of the gathered side. */
 #include "kernels/cuda/conv/conv_steps.cuh"
 #include "kernels/cuda/conv/conv_vvor_sorted.cuh"
 
