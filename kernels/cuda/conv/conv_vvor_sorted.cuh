@@ -1,5 +1,5 @@
-/* VVOR of sorted triplets (conv_sort.cuh): how blocks of threads share the steps of kernel cells, and what becomes of their
-   sums. A kernel C has SUMS sums a block of threads, sum e of thread t for channels C::place(t, e) of the side of rows and
+/* VVOR of sorted triplets (conv_sort.cuh): how blocks of threads share the steps of kernel cells, and add their sums to the
+   gradient. A kernel C has SUMS sums a block of threads, sum e of thread t for channels C::place(t, e) of the side of rows and
    of the gathered side, and FLOATS: features in float32, scaled to half. */
 #ifndef PNET_KERNELS_CUDA_CONV_VVOR_SORTED_CUH
 #define PNET_KERNELS_CUDA_CONV_VVOR_SORTED_CUH

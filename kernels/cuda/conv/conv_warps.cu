@@ -534,9 +534,8 @@ static __global__ __launch_bounds__(THREADS) void pack(
 template <class C> static void launch(const conv_product &p, void *work)
 {
     using T = typename C::T;
-    int device = 0, most = 0, processor = 0;
+    int device = 0, processor = 0;
     cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     cudaDeviceGetAttribute(&processor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
     conv_blocks all = pnet_cuda_conv_warp_blocks(C::FORM, p.set.cells, &p.groups);
     int reserved = 1024 + 3 * 1024; /* of the system, and what is declared */
