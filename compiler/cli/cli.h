@@ -142,6 +142,8 @@ struct model_options {
 /* Checks mode, device, precision and algorithm, and sets the number of threads. Returns 0, or the exit code with a message on
    stderr. */
 int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade);
+/* Checks the device of the options (pnet_device_check), and says once, unless they are quiet, why it is slow. */
+enum pnet_status pnet_cli_device(const struct model_options *m, struct pnet_error *e);
 /* Adds a param, "name=value": of two values of one name the later one counts. Returns false if the list is full. */
 bool pnet_cli_put_set(struct text_list *list, const char *set);
 /* Returns the params as lines, which the caller frees; NULL: out of memory. */

@@ -591,7 +591,7 @@ int pnet_command_infer(int argc, char **argv)
     if (!r.weights) return pnet_cli_usage_error("which weights? --weights FILE or FOLDER");
     if (!r.inputs.count) return pnet_cli_usage_error("which cloud? --input CLOUD");
     if ((code = pnet_cli_check_model_options(&r.m, &r.degrade))) return code;
-    if (pnet_device_check(r.m.where, &e)) return pnet_cli_complain(&e);
+    if (pnet_cli_device(&r.m, &e)) return pnet_cli_complain(&e);
     f.json = r.m.json;
     f.quiet = r.m.quiet;
     f.verbose = r.m.verbose;

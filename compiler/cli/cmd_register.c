@@ -152,7 +152,7 @@ static enum pnet_status estimate(struct registration *r, int *code, struct pnet_
     struct weights w = {0};
     struct setting setting;
     struct pnet_origin origin = {.named = false};
-    enum pnet_status st = pnet_device_check(q->options.where, e);
+    enum pnet_status st = pnet_cli_device(&q->options, e);
     if (!st) st = pnet_cli_weights_open(q->weights, &w, e);
     if (!st) st = pnet_cli_weights_setting(&w, &q->options, q->degrade, &setting, e);
     if (!st) st = pnet_cli_origin(q->origin, &w, &origin, e);

@@ -322,6 +322,18 @@ static int place_of(const char *name, const char *const *names)
     return i;
 }
 
+enum pnet_status pnet_cli_device(const struct model_options *m, struct pnet_error *e)
+{
+    static bool said;
+    char why[256];
+    enum pnet_status st = pnet_device_check(m->where, e);
+    if (!st && !m->quiet && !said && pnet_device_slow(m->where, why, sizeof why)) {
+        said = true;
+        pnet_cli_notice("--device %s: %s", m->device, why);
+    }
+    return st;
+}
+
 int pnet_cli_check_model_options(struct model_options *m, unsigned *degrade)
 {
     *degrade = 0;

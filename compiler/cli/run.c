@@ -293,7 +293,7 @@ static int open_run(struct run *run, const struct run_options *o, const char *mo
     if (!o->config_path) return pnet_cli_usage_error("which run config? --config RUN.yaml");
     if (read_config(run, degrade, &e)) code = pnet_cli_complain(&e);
     if (!code) code = take_from_config(run, purpose);
-    if (!code && (pnet_device_check(run->o.model.where, &e) || open_files(run, s, &e)))
+    if (!code && (pnet_cli_device(&run->o.model, &e) || open_files(run, s, &e)))
         code = pnet_cli_complain(&e);
     if (!code && purpose == PNET_FOR_TRAINING && pnet_config_check_paths(run->config, &e))
         code = pnet_cli_complain(&e);

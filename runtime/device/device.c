@@ -10,6 +10,7 @@
 #include <string.h>
 
 #ifdef PNET_CUDA_BUILT
+#include "kernels/cuda/base/code.h"
 #include "kernels/cuda/base/cuda.h"
 #define GPU(d) ((d).kind == PNET_CUDA)
 #define CUDA(call) call
@@ -61,6 +62,12 @@ enum pnet_status pnet_device_check(struct pnet_device d, struct pnet_error *e)
     if (d.index >= count)
         return pnet_error_set(
             e, PNET_NO_DEVICE, "--device cuda:%d: there are GPUs 0 to %d", d.index, count - 1);
+    int architecture = pnet_cuda_architecture(d.index);
+    if (architecture && pnet_cuda_code_for(architecture) == PNET_CUDA_CODE_NONE)
+        return pnet_error_set(e, PNET_NO_DEVICE,
+            "--device cuda:%d: the GPU's architecture is %d, and this program was compiled for %s: "
+            "build it with -DPNET_CUDA_ARCHITECTURES=%d-real",
+            d.index, architecture, pnet_cuda_code_list(), architecture);
     return PNET_OK;
 #else
     return pnet_error_set(e, PNET_NO_DEVICE,
@@ -68,6 +75,25 @@ enum pnet_status pnet_device_check(struct pnet_device d, struct pnet_error *e)
         "(12 or 13) and "
         "build again");
 #endif
+}
+
+bool pnet_device_slow(struct pnet_device d, char *text, size_t size)
+{
+#ifdef PNET_CUDA_BUILT
+    int architecture = GPU(d) ? pnet_cuda_architecture(d.index) : 0;
+    if (architecture && pnet_cuda_code_for(architecture) == PNET_CUDA_CODE_PTX)
+        return snprintf(text, size,
+                   "this program has no machine code for GPUs of architecture %d: the driver "
+                   "compiles its kernels when they are first used, which takes minutes once",
+                   architecture) > 0;
+    if (architecture && architecture < 80)
+        return snprintf(text, size,
+                   "there are no fast kernels of convolutions and linear layers for GPUs of "
+                   "architecture %d: they multiply in float32",
+                   architecture) > 0;
+#endif
+    (void)d, (void)text, (void)size;
+    return false;
 }
 
 size_t pnet_device_available(struct pnet_device d)

@@ -4,6 +4,7 @@
 
 #include "runtime/base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum pnet_device_kind { PNET_CPU, PNET_CUDA, PNET_DEVICES };
@@ -18,6 +19,9 @@ struct pnet_device {
 enum pnet_status pnet_device_parse(const char *text, struct pnet_device *d, struct pnet_error *e);
 /* Checks that the device exists and that this program was built for it. PNET_NO_DEVICE: the message names what is missing. */
 enum pnet_status pnet_device_check(struct pnet_device d, struct pnet_error *e);
+/* Why the device is slower than it need be, as a sentence in text[size]; false: it is not. Call it for a device that
+   pnet_device_check accepted. */
+bool pnet_device_slow(struct pnet_device d, char *text, size_t size);
 /* Limits the CPU to a lower instruction set, as kernels/conv.h has it: what a program reads from PNET_ISA when it starts. */
 void pnet_device_limit_isa(const char *name);
 /* The same for a GPU, as kernels/conv_plan.h has it: what a program reads from PNET_CUDA_KERNELS. */

@@ -78,7 +78,7 @@ static void print_choices(FILE *f)
         fprintf(f, "| %s | %s | %s | %s | %s | %s | `%s` |\n", c->sums, c->name, c->shape,
             c->storage, c->form,
             c->unit == CONV_UNIT_WARPGROUP ? "90"
-            : c->unit == CONV_UNIT_WARP    ? "80 and more"
+            : c->unit == CONV_UNIT_WARP    ? "others from 80 on"
                                            : "any",
             c->file);
     }
@@ -217,6 +217,19 @@ static void check_work(const struct pnet_conv_sum *s, const struct conv_choice *
         s->shape.cout, s->cells, have, need);
 }
 
+/* A row launches what it is a row of, and nothing else; those of compare/ are launched elsewhere. */
+static void check_launches(void)
+{
+#ifdef PNET_CUDA_BUILT
+    for (int i = 0; i < pnet_cuda_conv_choice_count; i++) {
+        const struct conv_choice *c = &pnet_cuda_conv_choices[i];
+        bool apart = !strncmp(c->file, "compare/", 8);
+        CHECKF((c->mvmr != NULL) == (!apart && c->sums[0] != 'V'), "%s", c->name);
+        CHECKF((c->vvor != NULL) == (!apart && c->sums[0] != 'M'), "%s", c->name);
+    }
+#endif
+}
+
 static void check_sum(const struct pnet_conv_sum *s)
 {
     struct conv_case k = pnet_cuda_conv_case_of(s);
@@ -344,6 +357,7 @@ int main(int argc, char **argv)
     walk_algorithms();
     walk_exact();
     check_slim_work();
+    check_launches();
     check_many_cells();
     for (int i = 0; i < pnet_cuda_conv_choice_count; i++)
         CHECKF(reached[i], "nothing reaches %s of %s", pnet_cuda_conv_choices[i].name,

@@ -69,6 +69,17 @@ extern "C" int pnet_cuda_devices(const char **why)
     return count;
 }
 
+extern "C" int pnet_cuda_architecture(int device)
+{
+    int major = 0, minor = 0;
+    keep_earlier();
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess)
+        return 10 * major + minor;
+    cudaGetLastError(); /* told by 0 */
+    return 0;
+}
+
 extern "C" const char *pnet_cuda_use(int device)
 {
     return text_of(cudaSetDevice(device));

@@ -29,6 +29,8 @@ const char *pnet_cuda_sync(void);
 
 /* The number of GPUs that this program's code runs on; 0: none, and *why says why. */
 int pnet_cuda_devices(const char **why);
+/* 10 * major + minor of a GPU's compute capability; 0: unknown. */
+int pnet_cuda_architecture(int device);
 /* Makes the calling thread use GPU `device`; NULL, or the error. */
 const char *pnet_cuda_use(int device);
 

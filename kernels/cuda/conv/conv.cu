@@ -3,7 +3,7 @@
 #include "kernels/cuda/base/cuda.h"
 #include "kernels/cuda/conv/conv_choice.h"
 #include "kernels/cuda/conv/conv_fast.cuh"
-#include "kernels/cuda/conv/conv_vvor.cuh"
+#include "kernels/cuda/conv/conv_common.cuh"
 
 enum conv_unit pnet_cuda_conv_unit(void)
 {
@@ -34,7 +34,7 @@ static conv_product product_of(const struct pnet_mvmr *m)
 {
     return {set_for(m->triplets, m->storage, m->algo),
         pnet_cuda_conv_merge(m->shape, CONV_MERGED_WIDTH), m->shape.cin, m->shape.cout, m->in,
-        m->weight, m->transposed, {m->bias, m->out, m->add, m->act, m->slope}};
+        m->weight, m->transposed, false, {m->bias, m->out, m->add, m->act, m->slope}};
 }
 
 /* `few`: may the kernel for few rows be chosen? */
@@ -56,18 +56,7 @@ static conv_case case_of(const conv_product &p, struct pnet_conv_shape shape,
 
 static void multiply(const conv_product &p, const conv_case &c, void *work)
 {
-    switch (pnet_cuda_conv_choose(&c)->kernel) {
-    case CONV_DEPTHWISE: pnet_cuda_conv_depthwise_mvmr(p); break;
-    case MVMR_BY_FEW: pnet_cuda_conv_few_mvmr(p, c.precision, work); break;
-    case MVMR_BY_DENSE: pnet_cuda_conv_dense_mvmr(p, c.precision); break;
-    case MVMR_BY_DEEP: pnet_cuda_conv_deep_mvmr(p, c.precision); break;
-    case MVMR_BY_WIDE: pnet_cuda_conv_tiles_wide(p, c.precision, work); break;
-    case MVMR_BY_TILE: pnet_cuda_conv_tiles_by_tile(p, work); break;
-    case MVMR_BY_TILES: pnet_cuda_conv_tiles_mvmr(p, c.precision, work); break;
-    case MVMR_BY_TRIPLETS: pnet_cuda_conv_triplets_mvmr(p, c.precision, work); break;
-    case MVMR_BY_WARPS: pnet_cuda_conv_warps_mvmr(p, c.precision, work); break;
-    default: pnet_cuda_conv_plain_mvmr(p); break;
-    }
+    pnet_cuda_conv_choose(&c)->mvmr(&p, c.precision, work);
 }
 
 void pnet_cuda_mvmr(const struct pnet_mvmr *m, void *work)
@@ -114,29 +103,17 @@ static void sum_in_parts(const conv_outer &outer, const conv_case &whole, void *
         o.gweight = outer.gweight + first;
         c.groups = o.groups;
         c.part = true;
-        switch (pnet_cuda_conv_choose(&c)->kernel) {
-        case VVOR_BY_CELLS: pnet_cuda_cells_vvor(o, work); break;
-        case VVOR_BY_TILES: pnet_cuda_tiles_vvor(o, c.precision, work); break;
-        default: pnet_cuda_triplets_vvor(o, c.precision, work); break;
-        }
+        pnet_cuda_conv_choose(&c)->vvor(&o, c.precision, work);
     }
 }
 
-static void sum_outer(
-    const conv_outer &o, struct pnet_conv_shape shape, const conv_case &c, void *work)
+static void sum_outer(const conv_outer &o, const conv_case &c, void *work)
 {
-    switch (pnet_cuda_conv_choose(&c)->kernel) {
-    case CONV_DEPTHWISE: pnet_cuda_conv_depthwise_vvor(o, work); break;
-    case CONV_SLIM: pnet_cuda_conv_slim_vvor(o, work); break;
-    case VVOR_BY_DENSE: pnet_cuda_dense_vvor(o, c.precision, work); break;
-    case VVOR_BY_NARROW: pnet_cuda_narrow_vvor(o, c.precision, work); break;
-    case VVOR_BY_SORTED: pnet_cuda_sorted_vvor(o, c.precision, work); break;
-    case VVOR_BY_WARPS: pnet_cuda_warps_vvor(o, c.precision, work); break;
-    case VVOR_BY_CELLS:
-    case VVOR_BY_TILES:
-    case VVOR_BY_TRIPLETS: sum_in_parts(o, c, work); break;
-    default: pnet_cuda_conv_plain_vvor(o, shape, work); break;
-    }
+    const conv_choice *row = pnet_cuda_conv_choose(&c);
+    if (row->parts)
+        sum_in_parts(o, c, work);
+    else
+        row->vvor(&o, c.precision, work);
 }
 
 void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
@@ -145,7 +122,7 @@ void pnet_cuda_vvor(const struct pnet_vvor *v, void *work)
         pnet_cuda_conv_merge(v->shape, CONV_MERGED_WIDTH), v->shape.cin, v->shape.cout, v->in,
         v->gout, v->gout, v->gweight, v->swapped, false, v->add};
     if (pnet_conv_algo_is_usual(v->algo))
-        sum_outer(o, v->shape, case_of(o, v->shape, v->precision, v->algo), work);
+        sum_outer(o, case_of(o, v->shape, v->precision, v->algo), work);
     else
         pnet_cuda_vvor_algo(v, work);
 }
@@ -156,7 +133,7 @@ static conv_product dense_product(const struct pnet_gemm *g)
     n.storage = g->storage;
     return {pnet_cuda_conv_dense_set(n),
         pnet_cuda_conv_merge({g->cin, g->cout, 1}, CONV_MERGED_WIDTH), g->cin, g->cout, g->x, g->w,
-        g->transposed, {g->bias, g->y, g->add, g->act, g->slope}};
+        g->transposed, g->exact_x, {g->bias, g->y, g->add, g->act, g->slope}};
 }
 
 static void multiply_dense(const struct pnet_gemm *g, bool few, void *work)
@@ -164,10 +141,7 @@ static void multiply_dense(const struct pnet_gemm *g, bool few, void *work)
     conv_product p = dense_product(g);
     conv_case c = case_of(p, {g->cin, g->cout, 1}, g->precision, PNET_ALGO_DEFAULT, few);
     c.exact = (g->exact_x || g->exact_y) && g->storage != PNET_STORE_F32;
-    if (pnet_cuda_conv_choose(&c)->kernel == CONV_SLIM)
-        pnet_cuda_conv_slim_mvmr(p, g->exact_x);
-    else
-        multiply(p, c, work);
+    multiply(p, c, work);
 }
 
 void pnet_cuda_gemm(const struct pnet_gemm *g, void *work)
@@ -189,5 +163,5 @@ void pnet_cuda_outer(const struct pnet_outer *o, void *work)
         o->cin, o->cout, o->x, o->g, o->g, o->gw, false, o->transposed, o->add};
     conv_case c = case_of(outer, shape, o->precision, PNET_ALGO_DEFAULT);
     c.exact = o->exact_g && o->storage != PNET_STORE_F32;
-    sum_outer(outer, shape, c, work);
+    sum_outer(outer, c, work);
 }

@@ -182,68 +182,84 @@ static bool anything(const struct conv_case *c)
     return true;
 }
 
+#ifdef PNET_CUDA_BUILT
+#define LAUNCH(name) pnet_cuda_conv_##name
+#else
+#define LAUNCH(name) NULL
+#endif
+#define WORK(name) pnet_cuda_conv_##name##_work
+#define APART NULL, NULL, NULL, false
+#define BOTH(name) WORK(name), LAUNCH(name##_mvmr), LAUNCH(name##_vvor), false
+#define MVMR(work, name) work, LAUNCH(name), NULL, false
+#define VVOR(work, name, parts) work, NULL, LAUNCH(name), parts
 #define HALF "bf16, fp16"
 #define ANY_STORAGE "any precision"
 #define COMPARE "compare/conv_algo_"
 const struct conv_choice pnet_cuda_conv_choices[] = {
     {CONV_LISTING, "both", "listing", COMPARE "listing.cu", "`--algo mvmr-k`, `mvmr-i`, `mvmr-j`",
-        "fp32", "triplets", CONV_UNIT_NONE, false, listing},
+        "fp32", "triplets", CONV_UNIT_NONE, false, listing, APART},
     {CONV_IM2COL, "both", "im2col", COMPARE "im2col.cu", "`--algo im2col`", "fp32", "triplets",
-        CONV_UNIT_NONE, false, im2col},
+        CONV_UNIT_NONE, false, im2col, APART},
     {CONV_GATHER, "both", "gather", COMPARE "gather.cu", "`--algo gather-gemm-scatter`", "fp32",
-        "triplets", CONV_UNIT_NONE, false, gather},
-    {CONV_DEPTHWISE, "both", "depthwise", "conv_depthwise.cu", "as many groups as channels",
-        ANY_STORAGE, "triplets", CONV_UNIT_NONE, false, depthwise},
-    {CONV_SLIM, "both", "slim", "conv_slim.cu",
+        "triplets", CONV_UNIT_NONE, false, gather, APART},
+    {CONV_DEPTHWISE, "both", "depthwise", "plain/conv_depthwise.cu", "as many groups as channels",
+        ANY_STORAGE, "triplets", CONV_UNIT_NONE, false, depthwise, BOTH(depthwise)},
+    {CONV_SLIM, "both", "slim", "dense/conv_slim.cu",
         "up to 8 channels on one side, which are float32 because they are coordinates",
-        HALF ", features stored so, computed in fp32", "dense", CONV_UNIT_NONE, false, slim},
-    {MVMR_BY_FEW, "MVMR", "few", "conv_few.cu",
+        HALF ", features stored so, computed in fp32", "dense", CONV_UNIT_NONE, false, slim,
+        BOTH(slim)},
+    {MVMR_BY_FEW, "MVMR", "few", "tiles/conv_few.cu",
         "so few rows that tiles would leave most of the GPU idle; up to 343 cells", HALF,
-        "tiles, dense", CONV_UNIT_WARPGROUP, true, few},
-    {MVMR_BY_DENSE, "MVMR", "dense", "conv_dense.cu",
+        "tiles, dense", CONV_UNIT_WARPGROUP, true, few, MVMR(WORK(few), few_mvmr)},
+    {MVMR_BY_DENSE, "MVMR", "dense", "dense/conv_dense.cu",
         "up to 256 input channels; widths are multiples of 8, or at most 128",
-        HALF ", features stored so", "dense", CONV_UNIT_WARPGROUP, false, dense},
-    {MVMR_BY_DEEP, "MVMR", "deep", "conv_deep.cu",
+        HALF ", features stored so", "dense", CONV_UNIT_WARPGROUP, false, dense,
+        MVMR(NULL, dense_mvmr)},
+    {MVMR_BY_DEEP, "MVMR", "deep", "dense/conv_deep.cu",
         "more than 256 input channels, few rows; widths are multiples of 8",
-        HALF ", features stored so", "dense", CONV_UNIT_WARPGROUP, false, deep},
-    {MVMR_BY_WIDE, "MVMR", "wide", "conv_tiles_wide.cu",
+        HALF ", features stored so", "dense", CONV_UNIT_WARPGROUP, false, deep,
+        MVMR(NULL, deep_mvmr)},
+    {MVMR_BY_WIDE, "MVMR", "wide", "tiles/conv_tiles_wide.cu",
         "more than 64 input channels; an even number of blocks of 128 output channels; packed "
         "weights of at most 56 MiB",
-        HALF, "tiles", CONV_UNIT_WARPGROUP, true, wide},
-    {MVMR_BY_TILE, "MVMR", "by-tile", "conv_tiles_by_tile.cu",
+        HALF, "tiles", CONV_UNIT_WARPGROUP, true, wide, MVMR(WORK(wide), wide_mvmr)},
+    {MVMR_BY_TILE, "MVMR", "by-tile", "tiles/conv_tiles_by_tile.cu",
         "at least 2^18 triplets of 64 to 64 channels, or as many products", "tf32", "tiles",
-        CONV_UNIT_WARPGROUP, true, by_tile},
-    {MVMR_BY_TILES, "MVMR", "tiles", "conv_tiles_mvmr.cuh", "any", ANY_STORAGE, "tiles, dense",
-        CONV_UNIT_WARPGROUP, true, mvmr_tiles},
-    {MVMR_BY_TRIPLETS, "MVMR", "triplets", "conv_mvmr_triplets.cu", "any", ANY_STORAGE, "triplets",
-        CONV_UNIT_WARPGROUP, false, triplets},
-    {VVOR_BY_DENSE, "VVOR", "dense", "conv_vvor_dense.cu", "any", ANY_STORAGE, "dense",
-        CONV_UNIT_WARPGROUP, false, outer},
-    {VVOR_BY_NARROW, "VVOR", "narrow", "conv_vvor_narrow.cu",
+        CONV_UNIT_WARPGROUP, true, by_tile, MVMR(WORK(by_tile), by_tile_mvmr)},
+    {MVMR_BY_TILES, "MVMR", "tiles", "tiles/conv_tiles_mvmr.cuh", "any", ANY_STORAGE,
+        "tiles, dense", CONV_UNIT_WARPGROUP, true, mvmr_tiles, MVMR(WORK(tiles), tiles_mvmr)},
+    {MVMR_BY_TRIPLETS, "MVMR", "triplets", "triplets/conv_mvmr_triplets.cu", "any", ANY_STORAGE,
+        "triplets", CONV_UNIT_WARPGROUP, false, triplets, MVMR(WORK(triplets), triplets_mvmr)},
+    {VVOR_BY_DENSE, "VVOR", "dense", "dense/conv_vvor_dense.cu", "any", ANY_STORAGE, "dense",
+        CONV_UNIT_WARPGROUP, false, outer, VVOR(WORK(dense_vvor), dense_vvor, false)},
+    {VVOR_BY_NARROW, "VVOR", "narrow", "vvor/conv_vvor_narrow.cu",
         "up to 8 input channels, more than 64 of all cells together; one group after merging", HALF,
-        "tiles", CONV_UNIT_WARPGROUP, true, narrow},
-    {VVOR_BY_SORTED, "VVOR", "sorted", "conv_vvor_sorted.cu",
+        "tiles", CONV_UNIT_WARPGROUP, true, narrow, VVOR(WORK(narrow), narrow_vvor, false)},
+    {VVOR_BY_SORTED, "VVOR", "sorted", "vvor/conv_vvor_sorted.cu",
         "more than 64 channels of either side, multiples of 8; up to 128 cells; enough triplets "
         "for sorting them to pay",
-        "tf32; " HALF ", features stored so", "tiles", CONV_UNIT_WARPGROUP, true, sorted},
-    {VVOR_BY_CELLS, "VVOR", "cells", "conv_tiles_vvor_cells.cu",
+        "tf32; " HALF ", features stored so", "tiles", CONV_UNIT_WARPGROUP, true, sorted,
+        VVOR(WORK(sorted), sorted_vvor, false)},
+    {VVOR_BY_CELLS, "VVOR", "cells", "vvor/conv_tiles_vvor_cells.cu",
         "more than 64 channels of either side, multiples of 4; sums of at most 48 MiB", "fp32",
-        "tiles", CONV_UNIT_WARPGROUP, false, cells},
-    {VVOR_BY_TILES, "VVOR", "tiles", "conv_tiles_vvor.cu", "up to 512 cells", "tf32, " HALF,
-        "tiles", CONV_UNIT_WARPGROUP, true, vvor_tiles},
-    {VVOR_BY_TRIPLETS, "VVOR", "triplets", "conv_vvor_triplets.cu", "any", ANY_STORAGE,
-        "triplets, tiles", CONV_UNIT_WARPGROUP, false, triplets},
-    {MVMR_BY_WARPS, "MVMR", "warps", "conv_warps.cu", "any", ANY_STORAGE, "tiles", CONV_UNIT_WARP,
-        true, warps_tiles},
-    {MVMR_BY_WARPS, "MVMR", "warps", "conv_warps.cu", "any", ANY_STORAGE, "triplets, dense",
-        CONV_UNIT_WARP, false, warps},
-    {VVOR_BY_WARPS, "VVOR", "warps", "conv_warps_vvor.cu",
+        "tiles", CONV_UNIT_WARPGROUP, false, cells, VVOR(WORK(cells), cells_vvor, true)},
+    {VVOR_BY_TILES, "VVOR", "tiles", "vvor/conv_tiles_vvor.cu", "up to 512 cells", "tf32, " HALF,
+        "tiles", CONV_UNIT_WARPGROUP, true, vvor_tiles, VVOR(WORK(tiles_vvor), tiles_vvor, true)},
+    {VVOR_BY_TRIPLETS, "VVOR", "triplets", "vvor/conv_vvor_triplets.cu", "any", ANY_STORAGE,
+        "triplets, tiles", CONV_UNIT_WARPGROUP, false, triplets,
+        VVOR(WORK(triplets_vvor), triplets_vvor, true)},
+    {MVMR_BY_WARPS, "MVMR", "warps", "warps/conv_warps.cu", "any", ANY_STORAGE, "tiles",
+        CONV_UNIT_WARP, true, warps_tiles, MVMR(WORK(warps), warps_mvmr)},
+    {MVMR_BY_WARPS, "MVMR", "warps", "warps/conv_warps.cu", "any", ANY_STORAGE, "triplets, dense",
+        CONV_UNIT_WARP, false, warps, MVMR(WORK(warps), warps_mvmr)},
+    {VVOR_BY_WARPS, "VVOR", "warps", "warps/conv_warps_vvor.cu",
         "multiples of 8 channels; up to 128 cells", "fp32, tf32; " HALF ", features stored so",
-        "tiles", CONV_UNIT_WARP, true, warps_outer},
-    {VVOR_BY_WARPS, "VVOR", "warps", "conv_warps_vvor.cu", "multiples of 8 channels",
-        HALF ", features stored so", "dense", CONV_UNIT_WARP, false, warps_dense},
-    {CONV_PLAIN, "both", "plain", "conv_plain.cu, conv_vvor.cu", "any",
-        ANY_STORAGE ", computed in fp32", "any", CONV_UNIT_NONE, false, anything},
+        "tiles", CONV_UNIT_WARP, true, warps_outer, VVOR(WORK(warps_vvor), warps_vvor, false)},
+    {VVOR_BY_WARPS, "VVOR", "warps", "warps/conv_warps_vvor.cu", "multiples of 8 channels",
+        HALF ", features stored so", "dense", CONV_UNIT_WARP, false, warps_dense,
+        VVOR(WORK(warps_outer), warps_vvor, false)},
+    {CONV_PLAIN, "both", "plain", "plain/conv_plain.cu, conv_vvor.cu", "any",
+        ANY_STORAGE ", computed in fp32", "any", CONV_UNIT_NONE, false, anything, BOTH(plain)},
 };
 const int pnet_cuda_conv_choice_count =
     sizeof pnet_cuda_conv_choices / sizeof pnet_cuda_conv_choices[0];
@@ -253,7 +269,8 @@ const struct conv_choice *pnet_cuda_conv_choose(const struct conv_case *c)
     const char *other = c->weights ? "MVMR" : "VVOR";
     for (int i = 0;; i++) {
         const struct conv_choice *row = &pnet_cuda_conv_choices[i];
-        if (row->sums[0] != other[0] && c->unit >= row->unit && row->serves(c)) return row;
+        bool runs = row->unit == CONV_UNIT_NONE || row->unit == c->unit;
+        if (row->sums[0] != other[0] && runs && row->serves(c)) return row;
     }
 }
 

@@ -1,9 +1,11 @@
 /* Which kernel forms a sum on a GPU: a table whose rows are asked one after the other, and the first one that serves is
-   launched. Host code alone, in every build: `pnetc plan` prints the choice where there is no GPU, README.md lists the
-   table, and tests/kernels/test_conv_choice.c holds that page to it. */
+   launched. A row holds all that a kernel is: when it serves, its workspace, its launches. Host code alone, in every
+   build: `pnetc plan` prints the choice where there is no GPU, README.md lists the table, and
+   tests/kernels/test_conv_choice.c holds that page to it. */
 #ifndef PNET_KERNELS_CUDA_CONV_CHOICE_H
 #define PNET_KERNELS_CUDA_CONV_CHOICE_H
 
+#include "kernels/cuda/conv/conv_launch.h"
 #include "kernels/cuda/conv/conv_work.h"
 
 #ifdef __cplusplus
@@ -39,6 +41,7 @@ enum conv_kernel {
 /* What a choice depends on. */
 struct conv_case {
     struct conv_set set; /* rows, cells and count; pointers are not read */
+    int64_t others;      /* rows that are gathered from; for workspaces alone */
     enum pnet_conv_form form;
     struct pnet_conv_shape shape;
     struct conv_groups groups; /* the merged ones; of a part: fewer output channels */
@@ -62,16 +65,32 @@ struct conv_choice {
     const char *sums; /* "MVMR", "VVOR" or "both" */
     const char *name, *file;
     const char *shape, *storage, *form;
-    enum conv_unit unit; /* that the GPU must have at least */
+    enum conv_unit unit; /* the best of the GPU must be this one; CONV_UNIT_NONE: any */
     bool
         tiles; /* reads tiles; triplets only where a tile lists nothing, or where it takes no more than the order from tiles */
     bool (*serves)(const struct conv_case *c);
+    /* Bytes, for any number of rows up to those of the case, whether it serves or not: NULL means none. */
+    size_t (*work)(const struct conv_case *c);
+    /* NULL in a build without CUDA, and of the algorithms in compare/, which have launches of their own. */
+    conv_mvmr_launch *mvmr;
+    conv_vvor_launch *vvor;
+    bool
+        parts; /* the launch of VVOR takes some output channels at a time (pnet_cuda_conv_columns_at_once) */
 };
 extern const struct conv_choice pnet_cuda_conv_choices[];
 extern const int pnet_cuda_conv_choice_count;
 
 /* Never NULL: the last row serves everything. */
 const struct conv_choice *pnet_cuda_conv_choose(const struct conv_case *c);
+
+/* The workspaces of the rows, in conv_work.c. */
+typedef size_t conv_work_of(const struct conv_case *c);
+conv_work_of pnet_cuda_conv_few_work, pnet_cuda_conv_wide_work, pnet_cuda_conv_by_tile_work,
+    pnet_cuda_conv_tiles_work, pnet_cuda_conv_triplets_work, pnet_cuda_conv_warps_work,
+    pnet_cuda_conv_depthwise_work, pnet_cuda_conv_slim_work, pnet_cuda_conv_dense_vvor_work,
+    pnet_cuda_conv_narrow_work, pnet_cuda_conv_sorted_work, pnet_cuda_conv_cells_work,
+    pnet_cuda_conv_tiles_vvor_work, pnet_cuda_conv_triplets_vvor_work,
+    pnet_cuda_conv_warps_vvor_work, pnet_cuda_conv_warps_outer_work, pnet_cuda_conv_plain_work;
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #ifndef PNET_KERNELS_CUDA_CONV_COMMON_CUH
 #define PNET_KERNELS_CUDA_CONV_COMMON_CUH
 
+#include "kernels/cuda/conv/conv_launch.h"
 #include "kernels/cuda/conv/conv_work.h"
 #include "kernels/cuda/base/storage.cuh"
 
@@ -33,15 +34,6 @@ static __device__ __forceinline__ float conv_weight(const float *weight, const c
                       : weight[(k * g.cin1 + a % g.cin1) * cout + group * g.cout + b];
 }
 
-/* What is done to a finished sum before it is stored. */
-struct conv_end {
-    const float *bias; /* or NULL */
-    float *out;        /* stored as the features that are gathered */
-    bool add;
-    enum pnet_activation act;
-    float slope;
-};
-
 static __device__ __forceinline__ float conv_activate(
     float x, enum pnet_activation act, float slope)
 {
@@ -60,40 +52,6 @@ static __device__ __forceinline__ void conv_finish(
     if (e.bias) sum += e.bias[column];
     narrow(e.add ? widen(*to) + sum : conv_activate(sum, e.act, e.slope), to);
 }
-
-/* A product of gathered rows with one matrix a kernel cell. */
-struct conv_product {
-    conv_set set;
-    conv_groups groups;
-    int cin, cout;
-    const float *in, *weight;
-    bool transposed;
-    conv_end end;
-};
-
-/* A sum of outer products of rows and gathered rows, a matrix a kernel cell. */
-struct conv_outer {
-    conv_set set;
-    conv_groups groups;
-    int cin, cout;
-    const float *in, *gout;
-    const float *gout_matrix; /* as gout, or where the matrix begins that gout has columns of */
-    float *gweight;
-    bool swapped;    /* the set's rows are those of `in` */
-    bool transposed; /* of a dense product: gweight is [cout, cin] */
-    bool add;
-};
-
-/* Plain float32 kernels: the ones that others are checked against. */
-void pnet_cuda_conv_plain_mvmr(const conv_product &p);
-void pnet_cuda_conv_plain_vvor(const conv_outer &o, struct pnet_conv_shape shape, void *work);
-/* Dense products between few channels in float32 and features in 16 bits: the features are `in`, unless `exact_in`, and then the
-   output. */
-void pnet_cuda_conv_slim_mvmr(const conv_product &p, bool exact_in);
-void pnet_cuda_conv_slim_vvor(const conv_outer &o, void *work);
-/* One matrix of channels a kernel cell. */
-void pnet_cuda_conv_depthwise_mvmr(const conv_product &p);
-void pnet_cuda_conv_depthwise_vvor(const conv_outer &o, void *work);
 
 /* gweight (+)= the partial sums [splits][elements], in order, as `o` wants them stored. */
 void pnet_cuda_conv_reduce(const conv_outer &o, const float *partial, int splits);

@@ -1,4 +1,4 @@
-/* Products on the matrix unit: scales of operands, packed weights, and the kernels of MVMR. */
+/* Products on the matrix unit: scales of operands and packed weights. */
 #ifndef PNET_KERNELS_CUDA_CONV_FAST_CUH
 #define PNET_KERNELS_CUDA_CONV_FAST_CUH
 
@@ -35,20 +35,5 @@ static __device__ __forceinline__ float conv_finite_size(float x)
     x = fabsf(x);
     return x < INFINITY ? x : 0;
 }
-
-/* The kernels of MVMR on the matrix unit, among which pnet_cuda_conv_choose chooses. `work` holds the packed weights;
-   where there are few rows, partial sums. */
-void pnet_cuda_conv_triplets_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
-void pnet_cuda_conv_tiles_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
-void pnet_cuda_conv_tiles_wide(const conv_product &p, enum pnet_precision precision, void *work);
-void pnet_cuda_conv_tiles_by_tile(const conv_product &p, void *work);
-void pnet_cuda_conv_dense_mvmr(const conv_product &p, enum pnet_precision precision);
-void pnet_cuda_conv_deep_mvmr(const conv_product &p, enum pnet_precision precision);
-void pnet_cuda_conv_few_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
-void pnet_cuda_conv_warps_mvmr(const conv_product &p, enum pnet_precision precision, void *work);
-
-/* Were the kernels for these instructions (enum conv_unit) compiled for the GPU at hand? */
-bool pnet_cuda_conv_has_warpgroup(void);
-bool pnet_cuda_conv_has_warp(void);
 
 #endif

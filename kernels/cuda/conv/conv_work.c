@@ -14,148 +14,232 @@ void pnet_cuda_conv_plan_for(int architecture)
     planned = architecture;
 }
 
-/* Are the kernels by instructions of a warp the best of the GPU? An H100 or H200 never needs their memory. */
-static bool by_warps(void)
-{
-    return pnet_cuda_conv_unit_of(planned) == CONV_UNIT_WARP;
-}
-
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-static size_t fast_work(
-    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+static bool is_dense(const struct conv_case *c)
 {
-    enum conv_form form = pnet_cuda_conv_form_of(precision);
-    if (s->cells > CONV_TRIPLETS_CELLS) return 0;
-    struct conv_blocks b = pnet_cuda_conv_block_weights(form, s->cells, g,
+    return c->form == PNET_CONV_DENSE;
+}
+
+size_t pnet_cuda_conv_few_work(const struct conv_case *c)
+{
+    bool never = c->set.cells > CONV_FEW_CELLS || pnet_storage_of(c->precision) == PNET_STORE_F32;
+    return never ? 0 : pnet_cuda_conv_few_plan(&c->set, &c->groups).bytes;
+}
+
+/* Of MVMR from tiles, with 256 output channels at a time or as many as the layer's width calls for. */
+static size_t tiles_form_work(const struct conv_case *c, enum conv_form form, bool wide)
+{
+    const struct conv_groups *g = &c->groups;
+    int unit = form == CONV_SPLIT || form == CONV_SCALED ? 4 : 8;
+    int columns = wide ? 256 : pnet_cuda_conv_tiles_columns(g->cout);
+    struct conv_blocks b = pnet_cuda_conv_block_weights(form, c->set.cells, g,
+        pnet_cuda_conv_tiles_pieces(form, g->cin) * 4 * unit, columns, unit, true);
+    return form == CONV_TILE_SCALED
+               ? pnet_cuda_conv_tile_scales_plan(&b, c->set.rows.most, c->others).bytes
+               : pnet_cuda_conv_tiles_taken_at(&b) + sizeof(unsigned long long);
+}
+
+size_t pnet_cuda_conv_wide_work(const struct conv_case *c)
+{
+    enum conv_form form = pnet_cuda_conv_form_of(c->precision);
+    bool serves = pnet_cuda_conv_tiles_may_be_wide(form, c->set.cells, &c->groups);
+    return serves ? tiles_form_work(c, form, true) : 0;
+}
+
+size_t pnet_cuda_conv_tiles_work(const struct conv_case *c)
+{
+    return tiles_form_work(c, pnet_cuda_conv_form_of(c->precision), false);
+}
+
+size_t pnet_cuda_conv_by_tile_work(const struct conv_case *c)
+{
+    bool serves =
+        pnet_cuda_conv_tile_form_of(c->precision, c->set.count, &c->groups) == CONV_TILE_SCALED;
+    return serves ? tiles_form_work(c, CONV_TILE_SCALED, false) : 0;
+}
+
+size_t pnet_cuda_conv_triplets_work(const struct conv_case *c)
+{
+    const struct conv_groups *g = &c->groups;
+    enum conv_form form = pnet_cuda_conv_form_of(c->precision);
+    struct conv_blocks b = pnet_cuda_conv_block_weights(form, c->set.cells, g,
         pnet_cuda_conv_triplets_depth(form, g), pnet_cuda_conv_tiles_columns(g->cout), 4, false);
     return pnet_cuda_conv_blocks_bytes(&b);
 }
 
-static size_t warps_work(
-    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+size_t pnet_cuda_conv_warps_work(const struct conv_case *c)
 {
     struct conv_blocks b =
-        pnet_cuda_conv_warp_blocks(pnet_cuda_conv_form_of(precision), s->cells, g);
+        pnet_cuda_conv_warp_blocks(pnet_cuda_conv_form_of(c->precision), c->set.cells, &c->groups);
     return pnet_cuda_conv_blocks_bytes(&b);
 }
 
-static size_t tiles_form_work(
-    const struct conv_set *s, int64_t others, const struct conv_groups *g, enum conv_form form)
+size_t pnet_cuda_conv_depthwise_work(const struct conv_case *c)
 {
-    int unit = form == CONV_SPLIT || form == CONV_SCALED ? 4 : 8;
-    int columns[] = {pnet_cuda_conv_tiles_columns(g->cout),
-        pnet_cuda_conv_tiles_may_be_wide(form, s->cells, g) ? 256 : 0};
+    if (!c->weights || !pnet_conv_is_depthwise(c->shape)) return 0;
+    return (size_t)pnet_cuda_conv_depthwise_split(&c->set, c->shape.cin).count *
+           (size_t)c->set.cells * (size_t)c->shape.cin * sizeof(float);
+}
+
+size_t pnet_cuda_conv_slim_work(const struct conv_case *c)
+{
+    bool serves = c->weights && is_dense(c) && pnet_storage_of(c->precision) != PNET_STORE_F32 &&
+                  c->shape.cout <= PNET_EXACT_CHANNELS;
+    return serves ? pnet_cuda_conv_slim_plan(c->set.rows, c->shape.cin, c->shape.cout).bytes : 0;
+}
+
+size_t pnet_cuda_conv_dense_vvor_work(const struct conv_case *c)
+{
+    if (!is_dense(c)) return 0;
+    return pnet_cuda_conv_dense_plan(c->set.rows, c->shape.cin, c->shape.cout).bytes;
+}
+
+size_t pnet_cuda_conv_narrow_work(const struct conv_case *c)
+{
+    bool serves = !is_dense(c) && pnet_cuda_conv_narrow_made_for(&c->set, &c->groups, c->precision);
+    return serves ? pnet_cuda_conv_narrow_plan(&c->set, &c->groups).bytes : 0;
+}
+
+/* A plan is made before it is known on which side the set's rows are. */
+static size_t sorted_work(const struct conv_case *c, bool warps)
+{
+    bool floats = pnet_storage_of(c->precision) == PNET_STORE_F32;
+    if (is_dense(c)) return 0;
+    return larger(pnet_cuda_conv_sorted_plan(&c->set, &c->groups, false, floats, warps).bytes,
+        pnet_cuda_conv_sorted_plan(&c->set, &c->groups, true, floats, warps).bytes);
+}
+
+size_t pnet_cuda_conv_sorted_work(const struct conv_case *c)
+{
+    return c->precision == PNET_FP32 ? 0 : sorted_work(c, false);
+}
+
+size_t pnet_cuda_conv_warps_vvor_work(const struct conv_case *c)
+{
+    return sorted_work(c, true);
+}
+
+size_t pnet_cuda_conv_warps_outer_work(const struct conv_case *c)
+{
+    if (!is_dense(c)) return 0;
+    return pnet_cuda_conv_warps_outer_plan(c->set.rows, c->shape.cin, c->shape.cout).bytes;
+}
+
+/* The largest of the parts of a layer's output channels: all but the last have as many. */
+static size_t parts_work(const struct conv_case *c,
+    size_t (*work)(const struct conv_set *s, const struct conv_groups *g))
+{
+    if (is_dense(c)) return 0;
+    int columns = pnet_cuda_conv_columns_at_once(c->set.cells, &c->groups), all = c->groups.cout,
+        widths[] = {columns < all ? columns : all, all % columns};
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
-        if (columns[i] == 0) continue;
-        struct conv_blocks b = pnet_cuda_conv_block_weights(form, s->cells, g,
-            pnet_cuda_conv_tiles_pieces(form, g->cin) * 4 * unit, columns[i], unit, true);
-        most = larger(most, form == CONV_TILE_SCALED
-                                ? pnet_cuda_conv_tile_scales_plan(&b, s->rows.most, others).bytes
-                                : pnet_cuda_conv_tiles_taken_at(&b) + sizeof(unsigned long long));
+        struct conv_groups g = c->groups;
+        g.cout = widths[i];
+        if (g.cout > 0) most = larger(most, work(&c->set, &g));
     }
     return most;
 }
 
-static size_t tiles_work(const struct conv_set *s, int64_t others, const struct conv_groups *g,
-    enum pnet_precision precision)
+size_t pnet_cuda_conv_cells_work(const struct conv_case *c)
 {
-    enum conv_form form = pnet_cuda_conv_form_of(precision),
-                   large = pnet_cuda_conv_tile_form_of(precision, s->count, g);
-    size_t most = tiles_form_work(s, others, g, form);
-    return large == form ? most : larger(most, tiles_form_work(s, others, g, large));
+    return c->precision == PNET_FP32 ? parts_work(c, pnet_cuda_cells_vvor_work) : 0;
 }
 
-static size_t few_work(
-    const struct conv_set *s, const struct conv_groups *g, enum pnet_precision precision)
+/* Of either side, with 32 or 40 gathered channels of a block. */
+static size_t tiles_columns_work(const struct conv_set *s, const struct conv_groups *g)
 {
-    bool never = s->cells > CONV_FEW_CELLS || pnet_storage_of(precision) == PNET_STORE_F32;
-    return never ? 0 : pnet_cuda_conv_few_plan(s, g).bytes;
+    size_t most = 0;
+    for (int i = 0; i < 4; i++)
+        most = larger(most, pnet_cuda_conv_tiles_plan(s, g, i % 2, i < 2 ? 32 : 40).bytes);
+    return most;
 }
 
-/* `others`: rows that are gathered from. */
-static size_t product_work(const struct conv_set *s, int64_t others, const struct conv_groups *g,
-    enum pnet_precision precision)
+static size_t triplets_columns_work(const struct conv_set *s, const struct conv_groups *g)
 {
-    size_t fast = fast_work(s, g, precision);
-    size_t most = larger(tiles_work(s, others, g, precision), few_work(s, g, precision));
-    if (by_warps()) most = larger(most, warps_work(s, g, precision));
-    return fast > 0 ? larger(most, fast) : 0; /* 0: too many cells for any */
+    size_t most = 0;
+    for (int i = 0; i < 4; i++)
+        most = larger(most, pnet_cuda_vvor_make_plan(s, g, i % 2, i < 2 ? 32 : 40).bytes);
+    return most;
+}
+
+size_t pnet_cuda_conv_tiles_vvor_work(const struct conv_case *c)
+{
+    return parts_work(c, tiles_columns_work);
+}
+
+size_t pnet_cuda_conv_triplets_vvor_work(const struct conv_case *c)
+{
+    return parts_work(c, triplets_columns_work);
+}
+
+size_t pnet_cuda_conv_plain_work(const struct conv_case *c)
+{
+    if (!c->weights) return 0;
+    struct plain_plan p = pnet_cuda_conv_plain_plan(&c->set, c->shape);
+    return (size_t)p.splits.count * (size_t)p.bytes;
+}
+
+/* The largest of all rows of the table that may be chosen for the layer on the GPU that is planned for: a row that is
+   chosen for fewer rows too, with tiles or without. */
+static size_t most_work(const struct conv_case *c)
+{
+    if (!is_dense(c) && pnet_conv_is_depthwise(c->shape)) return pnet_cuda_conv_depthwise_work(c);
+    size_t most = 0;
+    for (int i = 0; i < pnet_cuda_conv_choice_count; i++) {
+        const struct conv_choice *row = &pnet_cuda_conv_choices[i];
+        bool runs = row->unit == CONV_UNIT_NONE || row->unit == c->unit,
+             sums = row->sums[0] != (c->weights ? 'M' : 'V');
+        if (runs && sums && row->work) most = larger(most, row->work(c));
+    }
+    return most;
+}
+
+static size_t work_of(struct conv_set set, enum pnet_conv_form form, int64_t others,
+    struct pnet_conv_shape s, enum pnet_precision p, bool weights)
+{
+    if (set.cells > CONV_TRIPLETS_CELLS && !weights) return 0; /* for any but the plain kernel */
+    const struct conv_case c = {.set = set,
+        .others = others,
+        .form = form,
+        .shape = s,
+        .groups = pnet_cuda_conv_merge(s, CONV_MERGED_WIDTH),
+        .weights = weights,
+        .precision = p,
+        .unit = pnet_cuda_conv_unit_of(planned)};
+    return most_work(&c);
 }
 
 size_t pnet_cuda_mvmr_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
-    struct conv_set set = pnet_cuda_conv_set_of(t, PNET_STORE_F32);
-    struct conv_groups g = pnet_cuda_conv_merge(s, CONV_MERGED_WIDTH);
-    return pnet_conv_is_depthwise(s) ? 0 : product_work(&set, t->others, &g, precision);
+    return work_of(pnet_cuda_conv_set_of(t, PNET_STORE_F32), PNET_CONV_TRIPLETS, t->others, s,
+        precision, false);
 }
 
 size_t pnet_cuda_gemm_work(
     struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
 {
-    struct conv_set set = pnet_cuda_conv_dense_set(n);
-    struct conv_groups g =
-        pnet_cuda_conv_merge((struct pnet_conv_shape){cin, cout, 1}, CONV_MERGED_WIDTH);
-    return product_work(&set, n.most, &g, precision);
-}
-
-static size_t plain_work(const struct conv_set *s, struct pnet_conv_shape shape)
-{
-    struct plain_plan p = pnet_cuda_conv_plain_plan(s, shape);
-    return (size_t)p.splits.count * (size_t)p.bytes;
+    struct pnet_conv_shape s = {cin, cout, 1};
+    return work_of(pnet_cuda_conv_dense_set(n), PNET_CONV_DENSE, n.most, s, precision, false);
 }
 
 size_t pnet_cuda_outer_work(
     struct pnet_count n, int32_t cin, int32_t cout, enum pnet_precision precision)
 {
-    struct conv_set set = pnet_cuda_conv_dense_set(n);
-    bool slim = pnet_storage_of(precision) != PNET_STORE_F32 && cout <= PNET_EXACT_CHANNELS;
-    size_t most = larger(slim ? pnet_cuda_conv_slim_plan(n, cin, cout).bytes : 0,
-        larger(plain_work(&set, (struct pnet_conv_shape){cin, cout, 1}),
-            pnet_cuda_conv_dense_plan(n, cin, cout).bytes));
-    return by_warps() ? larger(most, pnet_cuda_conv_warps_outer_plan(n, cin, cout).bytes) : most;
-}
-
-/* Of either side, with 32 or 40 gathered channels of a block. */
-static size_t columns_work(const struct conv_set *s, const struct conv_groups *g)
-{
-    size_t most = 0;
-    for (int i = 0; i < 4; i++) {
-        most = larger(most, pnet_cuda_vvor_make_plan(s, g, i % 2, i < 2 ? 32 : 40).bytes);
-        most = larger(most, pnet_cuda_conv_tiles_plan(s, g, i % 2, i < 2 ? 32 : 40).bytes);
-    }
-    return most;
+    struct pnet_conv_shape s = {cin, cout, 1};
+    return work_of(pnet_cuda_conv_dense_set(n), PNET_CONV_DENSE, n.most, s, precision, true);
 }
 
 size_t pnet_cuda_vvor_work(
     const struct pnet_triplets *t, struct pnet_conv_shape s, enum pnet_precision precision)
 {
-    struct conv_set set = pnet_cuda_conv_set_of(t, PNET_STORE_F32);
-    struct conv_groups g = pnet_cuda_conv_merge(s, CONV_MERGED_WIDTH);
-    if (pnet_conv_is_depthwise(s))
-        return (size_t)pnet_cuda_conv_depthwise_split(&set, s.cin).count * (size_t)set.cells *
-               (size_t)s.cin * sizeof(float);
-    int columns = pnet_cuda_conv_columns_at_once(t->cells, &g),
-        widths[] = {columns < g.cout ? columns : g.cout, g.cout % columns};
-    size_t most = plain_work(&set, s);
-    if (pnet_cuda_conv_narrow_made_for(&set, &g, precision))
-        most = larger(most, pnet_cuda_conv_narrow_plan(&set, &g).bytes);
-    bool floats = pnet_storage_of(precision) == PNET_STORE_F32;
-    bool warps = by_warps(), sorted = warps || precision != PNET_FP32;
-    for (int swapped = 0; sorted && swapped < 2; swapped++)
-        most = larger(most, pnet_cuda_conv_sorted_plan(&set, &g, swapped, floats, warps).bytes);
-    for (int i = 0; i < 2; i++) {
-        g.cout = widths[i];
-        if (g.cout == 0) continue;
-        most = larger(most, columns_work(&set, &g));
-        if (precision == PNET_FP32) most = larger(most, pnet_cuda_cells_vvor_work(&set, &g));
-    }
-    return most;
+    return work_of(pnet_cuda_conv_set_of(t, PNET_STORE_F32), PNET_CONV_TRIPLETS, t->others, s,
+        precision, true);
 }
 
 size_t pnet_cuda_column_sum_work(struct pnet_count n, int32_t c)

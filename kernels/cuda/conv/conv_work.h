@@ -76,6 +76,40 @@ struct conv_groups {
 };
 struct conv_groups pnet_cuda_conv_merge(struct pnet_conv_shape s, int width);
 
+/* What is done to a finished sum before it is stored. */
+struct conv_end {
+    const float *bias; /* or NULL */
+    float *out;        /* stored as the features that are gathered */
+    bool add;
+    enum pnet_activation act;
+    float slope;
+};
+
+/* A product of gathered rows with one matrix a kernel cell. */
+struct conv_product {
+    struct conv_set set;
+    struct conv_groups groups;
+    int cin, cout;
+    const float *in, *weight;
+    bool transposed;
+    bool
+        exact_in; /* of the kernel for coordinates: `in` is float32 and the output has 16 bits, not the other way round */
+    struct conv_end end;
+};
+
+/* A sum of outer products of rows and gathered rows, a matrix a kernel cell. */
+struct conv_outer {
+    struct conv_set set;
+    struct conv_groups groups;
+    int cin, cout;
+    const float *in, *gout;
+    const float *gout_matrix; /* as gout, or where the matrix begins that gout has columns of */
+    float *gweight;
+    bool swapped;    /* the set's rows are those of `in` */
+    bool transposed; /* of a dense product: gweight is [cout, cin] */
+    bool add;
+};
+
 /* How operands become 16 bits:
      CONV_SPLIT   half, twice: x = (high + low) / scale, three products, 22 significant bits: fp32
      CONV_SCALED  half, once, scaled likewise: the 11 bits of tf32 without the range of half

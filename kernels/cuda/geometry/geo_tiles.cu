@@ -19,8 +19,9 @@ enum {
     ROUND_WORDS = SLAB_ROWS / 2
 };
 
-/* Blocks that a multiprocessor can hold; the compiler assigns registers accordingly. */
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ / 100 == 9)
+/* Blocks that a multiprocessor can hold; the compiler assigns registers accordingly. Machine code for several GPUs is made
+   from one compilation for the first of them, so that only Hopper's own knows its threads. */
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 enum { BLOCKS = 2048 / THREADS };
 #else
 enum { BLOCKS = 1536 / THREADS };

@@ -49,9 +49,9 @@ void pnet_cuda_conv_gather_mvmr(const struct pnet_mvmr *m, const pnet_conv_list 
     struct pnet_conv_shape s = m->shape;
     const float *x = gather_rows(pieces, list, list.other, s.cin, m->in);
     float *y = pieces.take<float>(list.most * s.cout);
-    pnet_cuda_conv_plain_mvmr(
-        {set_of(list, m->triplets->cells), pnet_cuda_conv_merge(s, CONV_MERGED_WIDTH), s.cin,
-            s.cout, x, m->weight, m->transposed, {nullptr, y, false, PNET_ACT_NONE, 0}});
+    conv_product p = {set_of(list, m->triplets->cells), pnet_cuda_conv_merge(s, CONV_MERGED_WIDTH),
+        s.cin, s.cout, x, m->weight, m->transposed, false, {nullptr, y, false, PNET_ACT_NONE, 0}};
+    pnet_cuda_conv_plain_mvmr(&p, PNET_FP32, nullptr);
     scatter<<<conv_algo_blocks(list.most * s.cout, THREADS), THREADS, 0, pnet_cuda_stream()>>>(
         list, s.cout, y, m->out);
 }

@@ -2,7 +2,7 @@
    none of a cell, and multiplies that by the weight as one matrix. */
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/conv/compare/conv_algo.cuh"
-#include "kernels/cuda/conv/conv_pairs.cuh"
+#include "kernels/cuda/conv/plain/conv_pairs.cuh"
 
 enum { THREADS = 256 };
 

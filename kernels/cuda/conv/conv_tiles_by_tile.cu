@@ -1,9 +1,0 @@
-/* MVMR on tiles of float32 features in tf32. One scale for each tile brings its gathered features into the range of half,
-   and one scale for the layer brings the weights there. So sums stay in the matrix unit, and runs are summed in half. */
-#include "kernels/cuda/conv/conv_tiles_mvmr.cuh"
-
-void pnet_cuda_conv_tiles_by_tile(const conv_product &p, void *work)
-{
-    if (p.set.rows.most == 0) return;
-    launch_tile_form<CONV_TILE_SCALED>(p, work);
-}
