@@ -75,6 +75,7 @@ if(PNET_CUDA_BUILT)
   set(CMAKE_CUDA_STANDARD 17)
   set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG")
   target_compile_definitions(pnet_flags INTERFACE PNET_CUDA_BUILT=1)
+  string(REPLACE ";" "," pnet_cuda_code "${pnet_cuda_code}")
   set_source_files_properties(kernels/cuda/base/code.c PROPERTIES
                               COMPILE_DEFINITIONS "PNET_CUDA_ARCHITECTURES=\"${pnet_cuda_code}\"")
 endif()

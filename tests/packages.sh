@@ -22,7 +22,7 @@ build() (
 )
 build . || fail 'the packages cannot be built'
 packages=$PWD/build/package
-version=$(build/package/pnetc --version | cut -d ' ' -f 2)-1
+version=$(build/package/pnetc --version | sed -n 's/^pnetc //p')-1
 architecture=$(dpkg --print-architecture)
 soname=$(readelf -d build/package/libpnet.so | sed -nE 's/.*SONAME.*\[libpnet\.so\.([0-9]+)\]/\1/p')
 library=libpnet${soname}_${version}_$architecture.deb

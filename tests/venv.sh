@@ -1,8 +1,8 @@
-# Usage: sh tests/venv.sh wheel | torch [VERSION]
+# Usage: sh tests/venv.sh wheel | cuobjdump | torch [VERSION]
 # Prints the path of a Python that has what tests need from PyPI. PNET_WHEEL_PYTHON gives it to test_wheel, PNET_TORCH_PYTHON to
 # the tests with PyTorch. PyTorch is of this VERSION, such as 2.4.1, or the newest; PNET_TORCH_INDEX is another index of packages
 # for it, for example one of builds for the CPU alone, which are smaller.
-# Makes a virtual environment once, in the folder pnet/wheel or pnet/torch-VERSION of the user's cache.
+# Makes a virtual environment once, in the folder pnet/wheel, pnet/cuobjdump or pnet/torch-VERSION of the user's cache.
 set -eu
 cd "$(dirname "$0")/.."
 index=
@@ -10,6 +10,10 @@ case ${1:-} in
 wheel)
     name=wheel
     packages='numpy pip>=22.1 scikit-build-core>=0.10'
+    ;;
+cuobjdump)
+    name=cuobjdump
+    packages=nvidia-cuda-cuobjdump
     ;;
 torch)
     name=torch-${2:-newest}

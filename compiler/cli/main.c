@@ -99,6 +99,7 @@ static int run(int argc, char **argv)
     if (strcmp(argv[1], "--help=table") == 0) return print_table();
     if (strcmp(argv[1], "--version") == 0) {
         puts("pnetc " PNET_VERSION);
+        if (*pnet_device_code_list()) printf("code for GPUs: %s\n", pnet_device_code_list());
         return PNET_OK;
     }
     const char *names[COMMANDS];

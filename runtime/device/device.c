@@ -2,6 +2,7 @@
 
 #include "kernels/conv.h"
 #include "kernels/conv_plan.h"
+#include "kernels/cuda/base/code.h"
 #include "runtime/base/system.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 
 #ifdef PNET_CUDA_BUILT
-#include "kernels/cuda/base/code.h"
 #include "kernels/cuda/base/cuda.h"
 #define GPU(d) ((d).kind == PNET_CUDA)
 #define CUDA(call) call
@@ -75,6 +75,11 @@ enum pnet_status pnet_device_check(struct pnet_device d, struct pnet_error *e)
         "(12 or 13) and "
         "build again");
 #endif
+}
+
+const char *pnet_device_code_list(void)
+{
+    return pnet_cuda_code_list();
 }
 
 bool pnet_device_slow(struct pnet_device d, char *text, size_t size)

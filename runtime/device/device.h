@@ -19,6 +19,9 @@ struct pnet_device {
 enum pnet_status pnet_device_parse(const char *text, struct pnet_device *d, struct pnet_error *e);
 /* Checks that the device exists and that this program was built for it. PNET_NO_DEVICE: the message names what is missing. */
 enum pnet_status pnet_device_check(struct pnet_device d, struct pnet_error *e);
+/* The GPUs that this program has code for, as in CMake's CMAKE_CUDA_ARCHITECTURES, such as "80,90a-real"; empty:
+   none. */
+const char *pnet_device_code_list(void);
 /* Why the device is slower than it need be, as a sentence in text[size]; false: it is not. Call it for a device that
    pnet_device_check accepted. */
 bool pnet_device_slow(struct pnet_device d, char *text, size_t size);

@@ -87,7 +87,7 @@ print(json.loads(b[8:8 + struct.unpack("<Q", b[:8])[0]])["__metadata__"])' "$1"
 }
 # record FROM TO KEY VALUE: another value, of the same length, in the metadata.
 record() { sed "s/\"$3\":\"[^\"]*\"/\"$3\":\"$4\"/" "$1" >"$2"; }
-version=$("$pnetc" --version | grep -o '[0-9][0-9.]*')
+version=$("$pnetc" --version | head -n 1 | grep -o '[0-9][0-9.]*')
 check "what it says" test "$(metadata "$sp")" = \
     "{'format': 'pt', 'pnet.exported': 'spconv', 'pnet.layout': '2', 'pnet.version': '$version'}"
 run 2 import $model --weights "$me" --from torchsparse --set c=4 -o "$work/none"

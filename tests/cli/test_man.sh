@@ -37,7 +37,7 @@ check "$total options" test "$total" -gt 100
 check 'the pages' test "$(cd "$pages" && printf '%s\n' *.1 | sort)" = "$(printf '%s\n' "$wanted" | sort)"
 for page in "$pages"/*.1; do
     check "$page is packed" sh -c "gzip -dc '$page.gz' | cmp - '$page'"
-    check "the version of $page" grep -q "\"pnet $("$pnetc" --version | cut -d ' ' -f 2)\"" "$page"
+    check "the version of $page" grep -q "\"pnet $("$pnetc" --version | sed -n 's/^pnetc //p')\"" "$page"
     for other in $(sed -nE 's/^\.BR ([^ ]+) \(1\),?$/\1/p' "$page" | tr -d '\\'); do
         check "$page leads to $other" test -f "$pages/$other.1"
     done

@@ -25,7 +25,7 @@ run 0 train $model --config "$work/configs/run.yaml" -o "$begun" --data "$rooms"
     --set c=10 --set v=8cm --set-config lr=0.02 --set-config 'clip_grad=5' --device cpu --memory 2GiB --without-optimizer -q -j 1
 for line in "data: $(realpath "$rooms")" 'steps: 6' 'seed: 7' 'mode: voxel' 'degrade: []' 'lr: 0.02' 'clip_grad: 5' 'device: cpu' \
     'memory: 2147483648' 'without_optimizer: yes' 'threads: 1' 'batch_size: 2' 'precision: fp32' 'workers: 1' \
-    "version: $("$pnetc" --version | cut -d ' ' -f 2)"; do
+    "version: $("$pnetc" --version | sed -n 's/^pnetc //p')"; do
     check "no '$line' in config.yaml" grep -qxF "$line" "$begun/config.yaml"
 done
 check "params" grep -qE '^set: \{(v: 8cm, c: 10|c: 10, v: 8cm)\}$' "$begun/config.yaml"

@@ -16,7 +16,7 @@ mv "$work/first" "$work/tree"
 PKG_CONFIG_PATH=$(dirname "$(find "$work/tree" -name pnet.pc)")
 export PKG_CONFIG_PATH
 libraries=$(pkg-config --variable=libdir pnet)
-[ "$(pkg-config --modversion pnet)" = "$("$work/tree/bin/pnetc" --version | cut -d' ' -f2)" ] || fail 'pnet.pc has another version'
+[ "$(pkg-config --modversion pnet)" = "$("$work/tree/bin/pnetc" --version | sed -n 's/^pnetc //p')" ] || fail 'pnet.pc has another version'
 [ "$(readlink "$libraries/libpnet.so")" = libpnet.so.0 ] || fail 'libpnet.so does not lead to libpnet.so.0'
 cd "$work" || exit 1
 strict='-std=c11 -O2 -Wall -Wextra -Wconversion -Werror -pedantic'

@@ -11,7 +11,7 @@ unset PYTHONPATH
 CMAKE_BUILD_PARALLEL_LEVEL=2 "$python" -m pip wheel -q --no-deps --no-build-isolation \
     --config-settings cmake.define.PNET_CUDA=OFF -w "$work/wheels" ./python >"$work/log" 2>&1 ||
     { tail -n 30 "$work/log"; fail 'pip wheel'; }
-version=$("$PNETC" --version | cut -d' ' -f2)
+version=$("$PNETC" --version | sed -n 's/^pnetc //p')
 case $(ls "$work/wheels") in
 pnet-"$version"-py3-none-linux_*.whl) ;;
 *) fail "the wheel is called $(ls "$work/wheels")" ;;

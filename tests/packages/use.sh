@@ -87,4 +87,4 @@ fi
 if [ -z "$at" ] && command -v fish >/dev/null; then
     HOME=$work fish -c 'complete -C "pnetc tr"' | grep -q '^train' || fail 'fish does not find the completion'
 fi
-echo "use.sh: $(pnetc --version) works"
+echo "use.sh: $(pnetc --version | head -n 1) works"

@@ -31,14 +31,14 @@ int main(void)
         {"80-virtual", 120, PTX},
         {"80", 89, MACHINE},
         {"80", 90, PTX},
-        {"75;86-real", 80, PTX}, /* of 75, compiled by the driver */
-        {"80;86-real;89-real;90a-real;100-real;120-real", 75, NONE},
-        {"80;86-real;89-real;90a-real;100-real;120-real", 80, MACHINE},
-        {"80;86-real;89-real;90a-real;100-real;120-real", 90, MACHINE},
-        {"80;86-real;89-real;90a-real;100-real;120-real", 103, MACHINE},
-        {"80;86-real;89-real;90a-real;100-real;120-real", 110, PTX},
-        {"80;86-real;89-real;90a-real;100-real;120-real", 121, MACHINE},
-        {"80;86-real;89-real;90a-real;100-real;120-real", 130, PTX},
+        {"75,86-real", 80, PTX}, /* of 75, compiled by the driver */
+        {"80,86-real,89-real,90a-real,100-real,120-real", 75, NONE},
+        {"80,86-real,89-real,90a-real,100-real,120-real", 80, MACHINE},
+        {"80,86-real,89-real,90a-real,100-real,120-real", 90, MACHINE},
+        {"80,86-real,89-real,90a-real,100-real,120-real", 103, MACHINE},
+        {"80,86-real,89-real,90a-real,100-real,120-real", 110, PTX},
+        {"80,86-real,89-real,90a-real,100-real,120-real", 121, MACHINE},
+        {"80,86-real,89-real,90a-real,100-real,120-real", 130, PTX},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int got = (int)pnet_cuda_code_of(cases[i].list, cases[i].architecture);

@@ -16,10 +16,10 @@ const char *pnet_cuda_code_list(void)
 enum pnet_cuda_code pnet_cuda_code_of(const char *list, int architecture)
 {
     enum pnet_cuda_code best = PNET_CUDA_CODE_NONE;
-    for (const char *p = list; *p; p += strcspn(p, ";"), p += *p == ';') {
+    for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',') {
         char *end;
         int of = (int)strtol(p, &end, 10);
-        size_t length = strcspn(p, ";");
+        size_t length = strcspn(p, ",");
         bool alone = end > p && *end >= 'a' && *end <= 'z',
              real = length < 8 || strncmp(p + length - 8, "-virtual", 8) != 0,
              ptx = length < 5 || strncmp(p + length - 5, "-real", 5) != 0;
