@@ -63,7 +63,7 @@ void pnet_set_form_free(struct pnet_set_form *f)
     free(f->start);
     free(f->other);
     free(f->cell);
-    free(f->sequence);
+    free(f->order);
 }
 
 void pnet_set_free(struct pnet_set *set)

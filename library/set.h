@@ -14,13 +14,14 @@ struct pnet_set_side {
     int32_t extent[3];
 };
 
-/* One order of the triplets, and on the CPU the memory that it points to. */
+/* One order of the triplets, and on the CPU the memory that it points to, unless that is the caller's. */
 struct pnet_set_form {
     struct pnet_triplets triplets;
+    const int32_t *sequence; /* CPU: the order in which rows are worked on; NULL: as they are */
     int64_t *start;
     int32_t *other;
     uint16_t *cell;
-    int32_t *sequence; /* the order in which rows are worked on; NULL: as they are */
+    int32_t *order; /* `sequence` */
 };
 
 /* Nothing changes a set but the count of its owners: the caller, and each inverse set, which points to the memory of `of`. */

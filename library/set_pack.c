@@ -10,14 +10,18 @@
 #include <string.h>
 
 /* Begins the block of one order of the triplets. Behind it lie, each at a multiple of 64 bytes: the first triplets of the rows
-   [rows + 1], the other rows, the taps; and of a set that has tiles, the tiles and their list. */
+   [rows + 1], the other rows, the taps; then the order in which rows are worked on, where they have one, or of a set that has
+   tiles, the tiles and their list. A block with an order has SEQUENCE_END bytes more than a multiple of 64, and no other has:
+   so that its size tells, where the head cannot be read. */
 struct head {
     uint64_t mark;
     int64_t rows, others, count;
     int64_t bytes; /* of the block */
     int32_t taps;
-    int32_t spare[5];
+    int32_t sequence; /* 1: it has an order of rows */
+    int32_t spare[4];
 };
+enum { SEQUENCE_END = 8 };
 
 static const uint64_t mark =
     UINT64_C(0x3174657374656e70); /* "pnetset1" where bytes are little-endian */
@@ -48,9 +52,17 @@ static struct places places_of(int64_t rows, int64_t count)
     return p;
 }
 
-static size_t bytes_of(const struct pnet_triplets *t)
+/* Of a block with an order of rows. */
+static size_t ordered_bytes(int64_t rows, int64_t count)
 {
+    return next(places_of(rows, count).tile, rows, sizeof(int32_t)) + SEQUENCE_END;
+}
+
+static size_t bytes_of(const struct pnet_set_form *f)
+{
+    const struct pnet_triplets *t = &f->triplets;
     struct places p = places_of(t->rows, t->count);
+    if (f->sequence) return ordered_bytes(t->rows, t->count);
     return t->tiles.tile ? next(p.list, t->tiles.words, sizeof *t->tiles.list) : p.tile;
 }
 
@@ -64,8 +76,8 @@ enum pnet_status pnet_set_packed_sizes(
         .rows_out = set->out.rows,
         .triplets = t->count,
         .taps = t->cells,
-        .by_out_bytes = bytes_of(t),
-        .by_in_bytes = bytes_of(&set->by_in.triplets)};
+        .by_out_bytes = bytes_of(&set->by_out),
+        .by_in_bytes = bytes_of(&set->by_in)};
     return pnet_library_give("pnet_packed", &p, packed, sizeof p, e);
 }
 
@@ -100,13 +112,18 @@ struct piece {
     const void *from;
 };
 
-static int pieces_of(const struct pnet_triplets *t, struct piece piece[5])
+static int pieces_of(const struct pnet_set_form *f, struct piece piece[5])
 {
+    const struct pnet_triplets *t = &f->triplets;
     struct places p = places_of(t->rows, t->count);
     size_t rows = (size_t)t->rows, count = (size_t)t->count;
     piece[0] = (struct piece){p.start, (rows + 1) * sizeof *t->start, t->start};
     piece[1] = (struct piece){p.other, count * sizeof *t->other, t->other};
     piece[2] = (struct piece){p.cell, count * sizeof *t->cell, t->cell};
+    if (f->sequence) {
+        piece[3] = (struct piece){p.tile, rows * sizeof *f->sequence, f->sequence};
+        return 4;
+    }
     if (!t->tiles.tile) return 3;
     piece[3] =
         (struct piece){p.tile, (size_t)tiles_of(t->rows) * sizeof *t->tiles.tile, t->tiles.tile};
@@ -115,21 +132,23 @@ static int pieces_of(const struct pnet_triplets *t, struct piece piece[5])
     return 5;
 }
 
-static struct head head_of(const struct pnet_triplets *t)
+static struct head head_of(const struct pnet_set_form *f)
 {
+    const struct pnet_triplets *t = &f->triplets;
     return (struct head){.mark = mark,
         .rows = t->rows,
         .others = t->others,
         .count = t->count,
-        .bytes = (int64_t)bytes_of(t),
-        .taps = t->cells};
+        .bytes = (int64_t)bytes_of(f),
+        .taps = t->cells,
+        .sequence = f->sequence != NULL};
 }
 
-static void pack_on_cpu(const struct pnet_triplets *t, char *to)
+static void pack_on_cpu(const struct pnet_set_form *f, char *to)
 {
-    struct head h = head_of(t);
+    struct head h = head_of(f);
     struct piece piece[5];
-    int count = pieces_of(t, piece);
+    int count = pieces_of(f, piece);
     size_t end = sizeof h;
     memcpy(to, &h, sizeof h);
     for (int i = 0; i < count; i++) {
@@ -141,11 +160,11 @@ static void pack_on_cpu(const struct pnet_triplets *t, char *to)
 }
 
 #ifdef PNET_CUDA_BUILT
-static void pack_on_gpu(const struct pnet_triplets *t, char *to)
+static void pack_on_gpu(const struct pnet_set_form *f, char *to)
 {
-    struct head h = head_of(t);
+    struct head h = head_of(f);
     struct piece piece[5];
-    int count = pieces_of(t, piece);
+    int count = pieces_of(f, piece);
     pnet_cuda_fill_bytes(to, 0, (size_t)h.bytes);
     pnet_cuda_copy_in(to, &h, sizeof h);
     for (int i = 0; i < count; i++)
@@ -160,8 +179,8 @@ static enum pnet_status pack_both(
     enum pnet_status st = pnet_home_waits(p->stream, e);
     if (!st) st = pnet_home_enter(p, p->stream, &before, e);
     if (st) return st;
-    pack_on_gpu(&s->by_out.triplets, b[0].at);
-    pack_on_gpu(&s->by_in.triplets, b[1].at);
+    pack_on_gpu(&s->by_out, b[0].at);
+    pack_on_gpu(&s->by_in, b[1].at);
     return pnet_home_leave(p, p->stream, before, PNET_OK, e);
 }
 #else
@@ -196,8 +215,8 @@ enum pnet_status pnet_set_pack(
     }
     if (st) return st;
     if (pnet_set_on_gpu(set)) return pack_both(set, b, e);
-    pack_on_cpu(&set->by_out.triplets, b[0].at);
-    pack_on_cpu(&set->by_in.triplets, b[1].at);
+    pack_on_cpu(&set->by_out, b[0].at);
+    pack_on_cpu(&set->by_in, b[1].at);
     return PNET_OK;
 }
 
@@ -250,6 +269,22 @@ static enum pnet_status check_form(const struct pnet_triplets *t, struct pnet_er
     return falls == between ? PNET_OK : broken("taps of a row do not ascend", e);
 }
 
+/* Checks that an order has each row once. */
+static enum pnet_status check_sequence(int64_t rows, const int32_t *sequence, struct pnet_error *e)
+{
+    bool *there = pnet_library_room(rows, sizeof *there, e), wrong = false;
+    if (!there) return PNET_NO_MEMORY;
+    memset(there, 0, (size_t)rows * sizeof *there);
+    for (int64_t i = 0; i < rows && !wrong; i++) {
+        int32_t row = sequence[i];
+        wrong = row < 0 || row >= rows || there[row];
+        if (!wrong) there[row] = true;
+    }
+    free(there);
+    return wrong ? broken("the order of rows has a row twice, or one that is not there", e)
+                 : PNET_OK;
+}
+
 /* Checks the head of a block in host memory. */
 static enum pnet_status check_head(
     const struct block *b, const struct pnet_packed *p, struct pnet_error *e)
@@ -259,8 +294,10 @@ static enum pnet_status check_head(
     if (h.mark != mark) return broken("they begin with something else", e);
     if (h.rows != b->rows || h.others != b->others || h.count != p->triplets || h.taps != p->taps)
         return broken("they are of a set with other numbers of rows, triplets or taps", e);
-    return h.bytes == (int64_t)b->bytes ? PNET_OK
-                                        : broken("they are more or fewer than their head says", e);
+    bool ordered = b->bytes == ordered_bytes(h.rows, h.count);
+    return h.bytes == (int64_t)b->bytes && h.sequence == ordered
+               ? PNET_OK
+               : broken("they are more or fewer than their head says", e);
 }
 
 static enum pnet_status check_numbers(const struct pnet_packed *p, struct pnet_error *e)
@@ -290,9 +327,12 @@ static enum pnet_status unpack(const struct block *b, const struct pnet_packed *
         .cell = (const uint16_t *)(const void *)(b->at + at.cell)};
     if (home->device.kind == PNET_CPU) {
         st = check_head(b, p, e);
-        return st ? st : check_form(t, e);
+        if (!st) st = check_form(t, e);
+        if (st || b->bytes % 64 != SEQUENCE_END) return st;
+        form->sequence = (const int32_t *)(const void *)(b->at + at.tile);
+        return check_sequence(t->rows, form->sequence, e);
     }
-    if (b->bytes == at.tile) return PNET_OK;
+    if (b->bytes == at.tile || b->bytes % 64 == SEQUENCE_END) return PNET_OK;
     if (b->bytes < at.list) return broken("they are too few for tiles", e);
     t->tiles = (struct pnet_tiles){.words = (int64_t)((b->bytes - at.list) / sizeof(uint32_t)),
         .tile = (const struct pnet_tile *)(const void *)(b->at + at.tile),

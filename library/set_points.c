@@ -98,11 +98,11 @@ static enum pnet_status place_rows(
     if (!order) return PNET_OK;
     enum pnet_status st = pnet_set_form_take(&to, t.rows, t.others, t.count, t.cells, e);
     if (!st && t.count < INT32_MAX) {
-        to.sequence = pnet_library_room(t.rows, sizeof *to.sequence, e);
-        st = to.sequence ? PNET_OK : PNET_NO_MEMORY;
+        to.sequence = to.order = pnet_library_room(t.rows, sizeof *to.order, e);
+        st = to.order ? PNET_OK : PNET_NO_MEMORY;
     }
     if (!st) {
-        if (to.sequence) memcpy(to.sequence, order, (size_t)t.rows * sizeof *order);
+        if (to.order) memcpy(to.order, order, (size_t)t.rows * sizeof *order);
         pnet_points_place_starts(t.rows, order, t.start, to.start);
         pnet_points_place_lists(
             t.rows, order, t.start, to.start, sizeof *to.other, t.other, to.other);

@@ -244,6 +244,40 @@ static int64_t count_moved(const struct shuffled *p)
     return others;
 }
 
+/* The same of the set that the blocks of `two` make: they keep the order in which rows are worked on. Damaged blocks are refused. */
+static int64_t count_packed(const struct shuffled *p)
+{
+    struct pnet_packed b = {.size = sizeof b};
+    struct pnet_set *set = NULL, *other = NULL;
+    NEED(pnet_set_packed_sizes(p->two, &b, &e));
+    b.by_out = sets_room(b.by_out_bytes, 1);
+    b.by_in = sets_room(b.by_in_bytes, 1);
+    NEED(pnet_set_pack(p->two, &b, &e));
+    NEED(pnet_set_unpack(&b, &set, &e));
+    int64_t others = count_moved(&(struct shuffled){p->one, set, p->in, p->out});
+    pnet_set_free(set);
+    if (b.by_out_bytes %
+        64) { /* its end: the order of rows, and 8 bytes more than a multiple of 64 */
+        int32_t *order = (int32_t *)(void *)((char *)b.by_out + (b.by_out_bytes / 64 * 64) -
+                                             ((size_t)b.rows_out * 4 + 63) / 64 * 64);
+        static const int32_t wrong[] = {-1, INT32_MAX};
+        int32_t first = order[0];
+        for (int i = 0; i < 3; i++) {
+            order[0] = i < 2 ? wrong[i] : order[1];
+            REFUSED(pnet_set_unpack(&b, &other, &e), PNET_BAD_DATA, "order of rows");
+        }
+        order[0] = first;
+        NEED(pnet_set_unpack(&b, &other, &e));
+        pnet_set_free(other);
+        other = NULL;
+        b.by_out_bytes -= 8;
+        REFUSED(pnet_set_unpack(&b, &other, &e), PNET_BAD_DATA, "more or fewer");
+    }
+    free(b.by_out);
+    free(b.by_in);
+    return others;
+}
+
 /* Levels, and sums over sets from and to the points, of a cloud in two orders: how many sums of rows have other bits. `cell`: of
    the points; 0: none but those in one place share one. `keep`: points of one cell stay in their order. */
 static int64_t count_in_order(double cell, bool keep)
@@ -270,8 +304,8 @@ static int64_t count_in_order(double cell, bool keep)
         struct pnet_set *one = NULL, *two = NULL;
         NEED(pnet_set_points(pairs[kind][0], pairs[kind][1], &o, &one, &e));
         NEED(pnet_set_points(pairs[kind][2], pairs[kind][3], &o, &two, &e));
-        others += count_moved(
-            &(struct shuffled){one, two, kind != 2 ? moved : NULL, kind != 1 ? moved : NULL});
+        struct shuffled both = {one, two, kind != 2 ? moved : NULL, kind != 1 ? moved : NULL};
+        others += count_moved(&both) + count_packed(&both);
         pnet_set_free(one);
         pnet_set_free(two);
     }
