@@ -16,7 +16,7 @@ sources=$(find kernels/cuda -name '*.cu' | wc -l)
 "$tool" --list-ptx "$pnetc" 2>/dev/null | sed -n 's/.*\.sm_\([0-9a-z]*\)\.ptx.*/\1/p' | sort >"$work/ptx"
 # a few sources are host code alone; the others have code for every architecture
 all=$sources
-sources=$(sort "$work/elf" "$work/ptx" | uniq -c | sort -n | awk 'END { print $1 + 0 }')
+sources=$({ uniq -c "$work/elf"; uniq -c "$work/ptx"; } | sort -n | awk 'END { print $1 + 0 }')
 [ "$sources" -gt $((all * 9 / 10)) ] || fail "$sources of $all sources have code for one GPU"
 for item in $(echo "$code" | tr ',' ' '); do
     of=${item%-*}
