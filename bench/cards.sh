@@ -77,6 +77,7 @@ for kind in $kinds; do
         # shellcheck disable=SC2086
         PNET_CUDA_KERNELS=$kernels "$build/bench/pnet-bench" net "models/$net.pnet" $scenes --device "$device" $most \
             --precision "$precision" --repeat "$repeat" --json >"$work/json"
-        echo "| $net | $precision | $(number forward_ms orders_ms) | $(number backward_ms orders_ms) | $(number step_with_geometry_ms orders_ms) |"
+        printf '| %s | %s | %s | %s | %s |\n' "$net" "$precision" "$(number forward_ms orders_ms)" \
+            "$(number backward_ms orders_ms)" "$(number step_with_geometry_ms orders_ms)"
     done
 done

@@ -244,7 +244,8 @@ static int64_t count_moved(const struct shuffled *p)
     return others;
 }
 
-/* The same of the set that the blocks of `two` make: they keep the order in which rows are worked on. Damaged blocks are refused. */
+/* The same of the set that the blocks of `two` make: they keep the order in which rows are worked on. Damaged blocks are
+   refused. */
 static int64_t count_packed(const struct shuffled *p)
 {
     struct pnet_packed b = {.size = sizeof b};

@@ -15,8 +15,8 @@ enum pnet_cuda_code {
     PNET_CUDA_CODE_MACHINE
 };
 
-/* `list` is as CMake's CMAKE_CUDA_ARCHITECTURES, with commas: "80-real,90a-real,90-virtual"; without an ending an architecture is both.
-   An architecture that ends with a letter, such as 90a, runs on that GPU alone. `architecture`: 10 * major + minor. */
+/* `list` is as CMake's CMAKE_CUDA_ARCHITECTURES, with commas: "80-real,90a-real,90-virtual"; without an ending an architecture
+   is both. One that ends with a letter, such as 90a, runs on that GPU alone. `architecture`: 10 * major + minor. */
 enum pnet_cuda_code pnet_cuda_code_of(const char *list, int architecture);
 /* The same for what this program was compiled for. */
 enum pnet_cuda_code pnet_cuda_code_for(int architecture);
