@@ -66,7 +66,7 @@ if(PNET_CUDA_BUILT)
     set(pnet_cuda_code ${CMAKE_CUDA_ARCHITECTURES})
   endif()
   message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION}, architectures ${pnet_cuda_code}")
-  # compressed, machine code is a tenth as large
+  # compressed, a program for one GPU is a sixth as large
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
     list(APPEND pnet_cuda_flags --compress-mode=size)
   else()
