@@ -15,8 +15,8 @@ end() { # kills process $pid
     kill -KILL $pid 2>/dev/null
     wait $pid 2>/dev/null
 }
-# FOLDER NUMBER: begins such an evaluation, process $pid, and stops it where there are that many temporary files; again where it
-# has ended before
+# FOLDER NUMBER: begins such an evaluation, process $pid, and stops it where it holds its temporary file, $part; again where it
+# has ended before, or has made the file and has not locked it yet
 wait_in() {
     local found try k
     for ((try = 0; try < 50; try++)); do
@@ -24,16 +24,16 @@ wait_in() {
             --each "$1/each$2.jsonl" -q -j 1 >/dev/null 2>"$err" </dev/null &
         pid=$!
         for ((k = 0; k < 100000; k++)); do
-            found=("$1"/.pnet-*.part)
-            [ -e "${found[$2 - 1]:-}" ] && break
+            found=("$1"/.pnet-*-$pid-*.part)
+            [ -e "${found[0]}" ] && break
             kill -0 $pid 2>/dev/null || break
         done
         kill -STOP $pid 2>/dev/null
         until [ ! -e /proc/$pid/status ] || grep -q '^State:[[:space:]]*[TZ]' /proc/$pid/status 2>/dev/null; do :; done
-        part=${found[$2 - 1]:-}
-        [ -e "$part" ] && break
+        part=${found[0]}
+        [ -e "$part" ] && ! flock --nonblock "$part" true && break
         end
-        rm -f "$1/each$2.jsonl"
+        rm -f "$1/each$2.jsonl" "$part"
     done
     check "it holds a file: $(head -c 300 "$err")" test -e "$part"
 }
