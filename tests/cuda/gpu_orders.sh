@@ -15,14 +15,14 @@ check "a short run: $(cat "$err")" test "$got" = 0
 for bucket in 512 64 4; do
     run 0 ablate orders "$@" --bucket "$bucket"
     prints "times on the GPU"
-    run 0 ablate orders "$@" --scene "$work/rooms/val/000001.ply" --bucket "$bucket" --json
+    run 0 ablate orders "$@" --scene "$work/rooms/train/000001.ply" --bucket "$bucket" --json
     valid_json "$out"
     check "every order but z has a time" test "$(grep -o '"ms":' "$out" | wc -l)" = 10
 done
 # every way to make an order, of which one is in use: equal to the order of the host after its last step
 for bucket in 512 4; do
     run 0 ablate orders "$@" --steps --bucket "$bucket"
-    run 0 ablate orders "$@" --steps --scene "$work/rooms/val/000001.ply" --bucket "$bucket"
+    run 0 ablate orders "$@" --steps --scene "$work/rooms/train/000001.ply" --bucket "$bucket"
     check "six orders in three ways" test "$(grep -cE ' (apart|joined|cub) ' "$out")" = 18
 done
 finish
