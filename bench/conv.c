@@ -11,7 +11,9 @@
 
 static const char usage[] =
     "Usage: pnet-bench conv --scene CLOUD [--scene CLOUD ...] --channels CIN,COUT [options]\n"
-    "Times a convolution and its gradients, after checking them against double.\n"
+    "Times a convolution and its gradients, after checking them against double: with rows along "
+    "the\n"
+    "curve of the grid, and with the same rows at random.\n"
     "\n"
     "  --scene CLOUD       a cloud of any format; several make a batch\n"
     "  --channels CIN,COUT widths of the layer\n"
@@ -51,7 +53,7 @@ struct options {
 };
 
 struct result {
-    struct measured m;
+    struct measured m, mixed; /* rows along the curve, and at random */
     double
         plain; /* seconds of the plain loop, one thread's time divided by the number of threads */
     double sgemm; /* FLOP/s; 0: not measured */
@@ -160,17 +162,21 @@ static double time_plain(const struct layer *l)
 }
 
 static struct result measure(
-    const struct options *o, const struct scene_set *forward, const struct scene_set *backward)
+    const struct options *o, struct scene_set *forward, struct scene_set *backward)
 {
     struct layer l = layer_make(&forward->t, &backward->t, o->shape);
     struct result r = {.sgemm = o->how.cuda ? 0 : sgemm_rate(4096, 3)};
     const char *why = pnet_bench_measure_layer(&o->how, &l, &r.m);
+    if (!why && !o->how.cuda) r.plain = time_plain(&l);
+    if (!why) {
+        pnet_bench_scene_mix(forward, backward);
+        why = pnet_bench_measure_layer(&o->how, &l, &r.mixed);
+    }
     if (!why && o->how.cuda) why = pnet_bench_conv_cuda_ceilings(o->how.precision, &r.ceilings);
     if (why) {
         fprintf(stderr, "pnet-bench conv: %s\n", why);
         exit(PNET_NO_DEVICE);
     }
-    if (!o->how.cuda) r.plain = time_plain(&l);
     layer_free(&l);
     return r;
 }
@@ -183,7 +189,8 @@ static void print_cpu(const struct result *r)
         printf("  %-8s %9.2f ms  %8.1f useful GFLOP/s", pnet_bench_product_names[i],
             1e3 * r->m.time[i], 1e-9 * r->m.work / r->m.time[i]);
         if (r->sgemm > 0) printf("  %5.2f of sgemm", r->m.work / r->m.time[i] / r->sgemm);
-        printf("  %5.2f of forward  error %.1e\n", r->m.time[i] / r->m.time[0], r->m.error[i]);
+        printf("  %5.2f of forward  rows at random %9.2f ms  error %.1e\n",
+            r->m.time[i] / r->m.time[0], 1e3 * r->mixed.time[i], r->m.error[i]);
     }
     printf("  %-8s %9.2f ms  %8.1f times the forward\n", "plain", 1e3 * r->plain,
         r->plain / r->m.time[0]);
@@ -198,10 +205,10 @@ static void print_cuda(const struct options *o, const struct result *r)
         (double)r->m.work_bytes / 1048576);
     for (int i = 0; i < 3; i++)
         printf("  %-8s %9.3f ms  %7.1f useful TFLOP/s  %5.2f of dense  %5.2f without the sums of "
-               "runs  error %.1e\n",
+               "runs  rows at random %9.3f ms  error %.1e\n",
             pnet_bench_product_names[i], 1e3 * r->m.time[i], 1e-12 * r->m.work / r->m.time[i],
             r->m.work / r->m.time[i] / r->ceilings.gemm, runs / r->m.time[i] / r->ceilings.gemm,
-            r->m.error[i]);
+            1e3 * r->mixed.time[i], r->m.error[i]);
     printf("  %-8s %9.3f ms for both sets\n", "tiles", 1e3 * r->m.tiles);
     printf("  copy %.2f TB/s, dense product %.1f TFLOP/s\n", 1e-12 * r->ceilings.copy,
         1e-12 * r->ceilings.gemm);
@@ -228,9 +235,10 @@ static void print_json(const struct options *o, const struct result *r)
     printf("\"rows\": %lld, \"triplets\": %lld, \"cell_runs\": %lld, \"workspace_bytes\": %zu",
         (long long)r->m.rows, (long long)r->m.triplets, (long long)r->m.runs, r->m.work_bytes);
     for (int i = 0; i < 3; i++)
-        printf(", \"%s\": {\"time_ms\": %.3f, \"useful_gflops\": %.2f, \"error\": %.3e}",
-            pnet_bench_product_names[i], 1e3 * r->m.time[i], 1e-9 * r->m.work / r->m.time[i],
-            r->m.error[i]);
+        printf(", \"%s\": {\"time_ms\": %.3f, \"random_ms\": %.3f, \"useful_gflops\": %.2f, "
+               "\"error\": %.3e}",
+            pnet_bench_product_names[i], 1e3 * r->m.time[i], 1e3 * r->mixed.time[i],
+            1e-9 * r->m.work / r->m.time[i], r->m.error[i]);
     if (o->how.cuda)
         printf(
             ", \"device\": \"cuda\", \"precision\": \"%s\", \"storage\": %d, \"copy_tbs\": %.3f, "
@@ -310,10 +318,13 @@ int pnet_bench_conv(int argc, char **argv)
     pnet_bench_scene_set_free(&forward);
     pnet_bench_scene_set_free(&backward);
     pnet_bench_scene_free(&scene);
-    const char *wrong = pnet_bench_measure_wrong(&r.m, o.how.precision);
-    if (wrong) {
-        fprintf(stderr, "pnet-bench conv: %s is wrong: relative errors %g, %g, %g\n", wrong,
-            r.m.error[0], r.m.error[1], r.m.error[2]);
+    const struct measured *both[] = {&r.m, &r.mixed};
+    for (int i = 0; i < 2; i++) {
+        const char *wrong = pnet_bench_measure_wrong(both[i], o.how.precision);
+        if (!wrong) continue;
+        fprintf(stderr, "pnet-bench conv: %s is wrong%s: relative errors %g, %g, %g\n", wrong,
+            i ? " with rows at random" : "", both[i]->error[0], both[i]->error[1],
+            both[i]->error[2]);
         return PNET_FAILED;
     }
     if (o.json)

@@ -78,6 +78,10 @@ static struct pnet_triplets device_set(const struct pnet_triplets *t, double *ti
     d.start = device_copy(t->start, (size_t)(t->rows + 1) * sizeof *t->start);
     d.other = device_copy(t->other, (size_t)t->count * sizeof *t->other);
     d.cell = device_copy(t->cell, (size_t)t->count * sizeof *t->cell);
+    if (t->row) {
+        d.row = device_copy(t->row, (size_t)t->rows * sizeof *t->row);
+        d.place = device_copy(t->place, (size_t)t->rows * sizeof *t->place);
+    }
     *tiles += make_tiles(&d);
     return d;
 }
@@ -170,6 +174,8 @@ static void device_set_free(struct pnet_triplets *t)
     pnet_cuda_free((void *)(uintptr_t)t->start);
     pnet_cuda_free((void *)(uintptr_t)t->other);
     pnet_cuda_free((void *)(uintptr_t)t->cell);
+    pnet_cuda_free((void *)(uintptr_t)t->row);
+    pnet_cuda_free((void *)(uintptr_t)t->place);
     pnet_cuda_free((void *)(uintptr_t)t->tiles.tile);
     pnet_cuda_free((void *)(uintptr_t)t->tiles.list);
 }

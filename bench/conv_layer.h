@@ -100,13 +100,14 @@ static inline void layer_plain(
     }
 }
 
-/* How far a row of `out` is from the reference in double. */
+/* How far the row of `out` at a place is from the reference in double. */
 static inline struct bench_error layer_check_row(const struct pnet_triplets *t,
     struct pnet_conv_shape s, const float *in, const double *weight64, bool transposed,
-    const float *out, int64_t row)
+    const float *out, int64_t place)
 {
     struct bench_error error = {0, 0};
-    int64_t begin = t->start[row], count = t->start[row + 1] - begin;
+    int64_t begin = t->start[place], count = t->start[place + 1] - begin,
+            row = pnet_triplets_row(t, place);
     /* A set of this row alone, whose other side is its triplets one by one. */
     double *in64 = bench_alloc((size_t)(count * s.cin) * sizeof *in64),
            *want = bench_alloc((size_t)s.cout * sizeof *want);
@@ -117,8 +118,13 @@ static inline struct bench_error layer_check_row(const struct pnet_triplets *t,
             in64[i * s.cin + a] = (double)in[(int64_t)t->other[begin + i] * s.cin + a];
     }
     int64_t start[2] = {0, count};
-    struct pnet_triplets one = {
-        1, count, count, t->cells, start, other, t->cell + begin, NULL, {0}};
+    struct pnet_triplets one = {.rows = 1,
+        .others = count,
+        .count = count,
+        .cells = t->cells,
+        .start = start,
+        .other = other,
+        .cell = t->cell + begin};
     pnet_ref_mvmr(&one, s, in64, weight64, NULL, transposed, want);
     for (int32_t b = 0; b < s.cout; b++)
         bench_error_add(&error, (double)out[row * s.cout + b], want[b]);
@@ -166,7 +172,7 @@ static inline double layer_check_weight_gradient(const struct layer *l)
         memset(want, 0, (size_t)t->cells * sizeof *want);
 #pragma omp parallel for reduction(+ : want[:t->cells])
         for (int64_t i = 0; i < t->rows; i++) {
-            double g = (double)l->gout[i * s.cout + b];
+            double g = (double)l->gout[pnet_triplets_row(t, i) * s.cout + b];
             for (int64_t m = t->start[i]; m < t->start[i + 1]; m++)
                 want[t->cell[m]] += g * (double)l->in[(int64_t)t->other[m] * s.cin + channel];
         }

@@ -149,8 +149,13 @@ struct scene_set pnet_bench_scene_triplets(
     pnet_cpu_triplets_write(l, l, nb, NULL, set.start, set.other, set.cell, work);
     free(work);
     int32_t cells = nb->kernel * nb->kernel * nb->kernel;
-    set.t = (struct pnet_triplets){
-        l->rows, l->rows, count, cells, set.start, set.other, set.cell, NULL, {0}};
+    set.t = (struct pnet_triplets){.rows = l->rows,
+        .others = l->rows,
+        .count = count,
+        .cells = cells,
+        .start = set.start,
+        .other = set.other,
+        .cell = set.cell};
     return set;
 }
 
@@ -162,9 +167,41 @@ struct scene_set pnet_bench_scene_transposed(const struct pnet_triplets *t)
     void *work = bench_alloc(pnet_cpu_transpose_work(t));
     pnet_cpu_transpose(t, set.start, set.other, set.cell, work);
     free(work);
-    set.t = (struct pnet_triplets){
-        t->others, t->rows, t->count, t->cells, set.start, set.other, set.cell, NULL, {0}};
+    set.t = (struct pnet_triplets){.rows = t->others,
+        .others = t->rows,
+        .count = t->count,
+        .cells = t->cells,
+        .start = set.start,
+        .other = set.other,
+        .cell = set.cell};
     return set;
+}
+
+static void name(struct scene_set *s, const int32_t *row, const int32_t *place)
+{
+    s->t.row = row;
+    s->t.place = place;
+#pragma omp parallel for
+    for (int64_t n = 0; n < s->t.count; n++) s->other[n] = row[s->other[n]];
+}
+
+void pnet_bench_scene_mix(struct scene_set *forward, struct scene_set *backward)
+{
+    int64_t rows = forward->t.rows;
+    int32_t *row = bench_alloc((size_t)rows * sizeof *row),
+            *place = bench_alloc((size_t)rows * sizeof *place);
+    uint64_t state = 1;
+    for (int64_t p = 0; p < rows; p++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        int64_t q = (int64_t)((state >> 33) % (uint64_t)(p + 1));
+        row[p] = row[q];
+        row[q] = (int32_t)p;
+    }
+    for (int64_t p = 0; p < rows; p++) place[row[p]] = (int32_t)p;
+    name(forward, row, place);
+    name(backward, row, place);
+    forward->row = row;
+    forward->place = place;
 }
 
 void pnet_bench_scene_set_free(struct scene_set *s)
@@ -172,6 +209,8 @@ void pnet_bench_scene_set_free(struct scene_set *s)
     free(s->start);
     free(s->other);
     free(s->cell);
+    free(s->row);
+    free(s->place);
 }
 
 bool pnet_bench_scene_file(const char *paths[SCENES_MAX], int *count, const char *path)

@@ -21,6 +21,7 @@ struct scene_set {
     int64_t *start;
     int32_t *other;
     uint16_t *cell;
+    int32_t *row, *place; /* of mixed rows; NULL */
 };
 
 /* One sample a path: a cloud of any format, or "sphere:N", the shell of a ball in a grid of N cells an axis whose edge
@@ -45,6 +46,8 @@ bool pnet_bench_scene_mode(const char *text, unsigned *degrade);
 struct scene_set pnet_bench_scene_triplets(
     const struct scene *s, const struct pnet_neighbourhood *nb);
 struct scene_set pnet_bench_scene_transposed(const struct pnet_triplets *t);
+/* Puts the rows of both sides, which are one level's, in a random order. The triplets stay where they are. */
+void pnet_bench_scene_mix(struct scene_set *forward, struct scene_set *backward);
 void pnet_bench_scene_set_free(struct scene_set *s);
 
 #endif

@@ -46,13 +46,10 @@ struct pnet_mvmr {
     float slope;
     enum pnet_precision precision;
     enum pnet_storage storage; /* of the matrices that are not weights */
-    /* Others than the usual ones take float32 alone and the workspace of kernels/conv_compare.h. */
+    /* Others than the usual ones take float32 alone, triplets without `row`, and the workspace of kernels/conv_compare.h. */
     enum pnet_conv_algo algo;
     /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, chunk by chunk. */
     const struct pnet_conv_list *list;
-    /* CPU: [t->rows], the order in which rows are worked on: rows near each other in space come after each other. NULL: as they
-       are. The result does not depend on it. For sets of fewer than 2^31 triplets, and the usual algorithm. */
-    const int32_t *sequence;
 };
 PNET_BOTH(size_t, mvmr_work, const struct pnet_triplets *t, struct pnet_conv_shape s,
     enum pnet_precision precision);
@@ -70,11 +67,10 @@ struct pnet_vvor {
     bool swapped, add;
     enum pnet_precision precision;
     enum pnet_storage storage; /* of the matrices that are not weights */
-    /* Others than the usual ones take float32 alone and the workspace of kernels/conv_compare.h. */
+    /* Others than the usual ones take float32 alone, triplets without `row`, and the workspace of kernels/conv_compare.h. */
     enum pnet_conv_algo algo;
     /* Made beforehand for the algorithm, of the whole set; NULL: it is made in the workspace, chunk by chunk. */
     const struct pnet_conv_list *list;
-    const int32_t *sequence; /* the same; rows are summed in it */
 };
 PNET_BOTH(size_t, vvor_work, const struct pnet_triplets *t, struct pnet_conv_shape s,
     enum pnet_precision precision);

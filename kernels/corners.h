@@ -82,12 +82,13 @@ struct pnet_weighted {
     const int64_t *start;   /* [rows + 1] */
     const int32_t *other;   /* row of x */
     const float *weight;    /* NULL: all are 1 */
+    const int32_t *row;     /* [rows]: the row of y that a list makes; NULL: list r makes row r */
 };
 
-/* y[row] (+)= sum of weight * x[other] over the list of the row, in float32; 0 for an empty list. x and y have c channels. */
+/* y[row] (+)= sum of weight * x[other] over its list, in float32; 0 for an empty list. x and y have c channels. */
 PNET_BOTH(void, weighted_rows, const struct pnet_weighted *w, int32_t c, const float *x, bool add,
     float *y);
-/* y[row] = label[other] of the first entry; -1 for an empty list. */
+/* y[row] = label[other] of the first entry of its list; -1 for an empty list. */
 PNET_BOTH(void, weighted_labels, const struct pnet_weighted *w, const int32_t *label, int32_t *y);
 
 #endif

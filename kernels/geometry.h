@@ -3,6 +3,8 @@
 #ifndef PNET_KERNELS_GEOMETRY_H
 #define PNET_KERNELS_GEOMETRY_H
 
+#include "kernels/philox.h" /* PNET_HD */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,7 +92,7 @@ struct pnet_tile {
     uint32_t rounds;                 /* of all slabs */
     uint32_t first[PNET_TILE_SLABS]; /* round at which a slab's rounds begin */
     uint32_t spare[2];               /* 0 */
-    uint8_t row[PNET_TILE_ROWS];     /* of the tile, by place; rows that are not there come last */
+    uint8_t row[PNET_TILE_ROWS];     /* of the tile's 256 places; those that are not there come last */
 };
 
 struct pnet_tile_cell {
@@ -107,20 +109,30 @@ struct pnet_tiles {
 };
 
 /* All triplets of one set, sorted by (row, cell, other): `row` is the side a kernel accumulates on.
-   Read forward, row = i (output) and other = j (input); transposed, row = j and other = i. */
+   Read forward, row = i (output) and other = j (input); transposed, row = j and other = i.
+   Where features lie in the order of a caller, triplets lie in another one, in which rows near each other in space follow each
+   other: row[p] is the row at place p, whose triplets begin at start[p], and `other` holds rows of the caller. */
 struct pnet_triplets {
     int64_t rows;         /* of the side that is sorted by */
     int64_t others;       /* rows of the other side */
     int64_t count;        /* T */
     int32_t cells;        /* V = K^3 */
-    const int64_t *start; /* [rows + 1] */
+    const int64_t *start; /* [rows + 1], by place */
     const int32_t *other; /* [T] */
     const uint16_t *cell; /* [T] */
+    const int32_t *row;   /* [rows]: the row at each place; NULL: row p is at place p */
+    const int32_t *place; /* [rows]: the place of each row; NULL where `row` is */
     /* GPU: where the true number of rows stands, `rows` and `count` being those of the capacity
        class; NULL: they are the numbers */
     const int64_t *live;
     /* GPU: the same triplets as tiles; tile is NULL where they were not made */
     struct pnet_tiles tiles;
 };
+
+/* The row at a place. */
+PNET_HD int64_t pnet_triplets_row(const struct pnet_triplets *t, int64_t place)
+{
+    return t->row ? t->row[place] : place;
+}
 
 #endif

@@ -19,6 +19,10 @@ struct pnet_cells {
     const int64_t *start;  /* [coarse_rows + 1] */
     const int32_t *child;  /* [fine_rows], of coarse row r from start[r], ascending; NULL: the row
                               itself, cells are stretches of rows */
+    const int32_t *row;    /* [coarse_rows], for the sum and the maximum: the coarse row whose fine rows
+                              begin at start[r], instead of r; NULL: r */
+    const int32_t *fine;   /* [fine_rows], for spreading and the gradient of the maximum: the fine row
+                              whose coarse row is parent[r], instead of r; NULL: r */
 };
 
 /* y = x, n elements of 4 bytes: a value or labels that stay on their level. */
@@ -55,11 +59,11 @@ void pnet_cuda_triplets_max(const struct pnet_triplets *t, int32_t c, enum pnet_
     const float *x, float *y, int32_t *argmax);
 /* The gradients, by the transposed form: gx[row] = the sum of g[other] where argmax names the row; `several`: a row may meet
    another one several times, which counts once. And of means, gx[row] = the sum of g[other] / the triplets of `other`, which the
-   other form's `start` counts. */
+   other form, `to`, counts. */
 void pnet_cuda_triplets_max_back(const struct pnet_triplets *back, bool several, int32_t c,
     enum pnet_storage storage, const int32_t *argmax, const float *g, float *gx);
-void pnet_cuda_triplets_mean_back(const struct pnet_triplets *back, const int64_t *start, int32_t c,
-    enum pnet_storage storage, const float *g, float *gx);
+void pnet_cuda_triplets_mean_back(const struct pnet_triplets *back, const struct pnet_triplets *to,
+    int32_t c, enum pnet_storage storage, const float *g, float *gx);
 
 #ifdef __cplusplus
 }
@@ -88,12 +92,13 @@ struct pnet_nearest {
     int32_t k;
     const int32_t *index;
     const float *distance2;
+    const int32_t *row; /* [fine_rows]: the fine row that the k entries from r k on belong to, instead of r; NULL: r */
 };
 
 /* y[fine] = sum of w x[coarse] over the nearest ones, w = 1 / (distance^2 + 1e-8), normalised to 1
    (Qi, Yi, Su, Guibas, PointNet++, 2017); 0 where there is none. */
 PNET_BOTH(void, interpolate, const struct pnet_nearest *n, int32_t c, const float *x, float *y);
-/* gx[coarse] (+)= sum of w g[fine] over the pairs of the coarse row, by fine row. */
+/* gx[coarse] (+)= sum of w g[fine] over the pairs of the coarse row, in the order of their entries. */
 PNET_BOTH(size_t, interpolate_backward_work, const struct pnet_nearest *n, int32_t c);
 PNET_BOTH(void, interpolate_backward, const struct pnet_nearest *n, int32_t c, const float *g,
     bool add, float *gx, void *work);

@@ -92,6 +92,14 @@ size_t pnet_cpu_sites_sort_work(int64_t rows);
 void pnet_cpu_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t *index,
     int64_t stride, int64_t *splits, uint64_t *key, int32_t *row, void *work);
 
+/* The order in which the triplets of a set lie, so that rows near each other in space follow each other: sample by sample, along
+   a Morton curve of blocks of 4 x 4 x 4 voxels, inside of a block by key. along[s->rows]: the place there of each voxel of `s`;
+   row[s->rows]: the row at each place there; place[s->rows]: the place of each row. */
+enum { PNET_SITE_BLOCK_BITS = 2 };
+size_t pnet_cpu_sites_curve_work(int64_t rows);
+void pnet_cpu_sites_curve(
+    const struct pnet_sites *s, int32_t *along, int32_t *row, int32_t *place, void *work);
+
 /* The voxels that meet one of `from` in some tap on one axis, the other axes as they are; inside of `extent` on that axis.
    `up`: `from` is fine and the result coarse, else the opposite. All three axes after each other give the voxels that meet one
    of `from` in some tap. Writes splits[samples + 1], and key[splits[samples]] unless it is NULL: first count, then write. */
@@ -127,6 +135,11 @@ void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t
 void pnet_cuda_sites_twice(const struct pnet_sites *s, int64_t *found);
 /* Writes the sample and indices of each place, index[rows, 1 + axes]. */
 void pnet_cuda_sites_list(const struct pnet_sites *s, int axes, int32_t *index);
+
+/* As pnet_cpu_sites_curve; nothing waits. */
+size_t pnet_cuda_sites_curve_work(int64_t rows);
+void pnet_cuda_sites_curve(
+    const struct pnet_sites *s, int32_t *along, int32_t *row, int32_t *place, void *work);
 
 /* GPU. What pnet_cpu_sites_reach finds, in four steps:
      reach: start[from->rows + 1] gets the prefix sums of what each voxel is led to; returns their number, `led`

@@ -19,6 +19,7 @@ void pnet_map_free(struct pnet_map *map)
     if (pnet_map_on_gpu(map)) {
         pnet_home_give(&map->home, map->home.stream, &map->rooms);
     } else {
+        free(map->row);
         free(map->start);
         free(map->child);
         free(map->parent);
@@ -30,24 +31,39 @@ void pnet_map_free(struct pnet_map *map)
     pnet_handle_free(map);
 }
 
+/* Copies the order of the points, in which the map's places are. */
+static enum pnet_status take_rows(
+    struct pnet_map *map, const struct pnet_points *p, struct pnet_error *e)
+{
+    const int32_t *order = pnet_points_order(p);
+    int64_t n = p->level.rows;
+    if (!order) return PNET_OK;
+    map->row = pnet_library_room(n, sizeof *map->row, e);
+    if (!map->row) return PNET_NO_MEMORY;
+    if (n) memcpy(map->row, order, (size_t)n * sizeof *order);
+    return PNET_OK;
+}
+
 /* Which points of `fine` lie in which cell of `coarse`. */
 static enum pnet_status find_cells(struct pnet_map *map, const struct pnet_points *fine,
     const struct pnet_points *coarse, struct pnet_error *e)
 {
     int64_t n = fine->level.rows, cells = coarse->level.rows;
-    const int32_t *order = pnet_points_order(fine);
+    enum pnet_status st = take_rows(map, fine, e);
+    if (st) return st;
     map->start = pnet_library_room(cells + 1, sizeof *map->start, e);
     map->child = map->start ? pnet_library_room(n, sizeof *map->child, e) : NULL;
     map->parent = map->child ? pnet_library_room(n, sizeof *map->parent, e) : NULL;
-    int32_t *inside = map->parent && order ? pnet_library_room(n, sizeof *inside, e) : map->parent;
-    if (!inside) return PNET_NO_MEMORY;
-    pnet_points_lead(fine, coarse, inside);
-    pnet_cpu_children(n, cells, inside, map->start, map->child);
-    pnet_points_name(n, order, map->child);
-    for (int64_t i = 0; order && i < n; i++) map->parent[order[i]] = inside[i];
-    if (order) free(inside);
-    map->cells =
-        (struct pnet_cells){pnet_count(n), pnet_count(cells), map->parent, map->start, map->child};
+    if (!map->parent) return PNET_NO_MEMORY;
+    pnet_points_lead(fine, coarse, map->parent);
+    pnet_cpu_children(n, cells, map->parent, map->start, map->child);
+    pnet_points_name(n, map->row, map->child);
+    map->cells = (struct pnet_cells){.fine_rows = pnet_count(n),
+        .coarse_rows = pnet_count(cells),
+        .parent = map->parent,
+        .start = map->start,
+        .child = map->child,
+        .fine = map->row};
     return PNET_OK;
 }
 
@@ -63,35 +79,17 @@ static enum pnet_status search(
     return PNET_OK;
 }
 
-/* Puts rows of k elements of 4 bytes in the caller's order, in place; `room` has as many. */
-static void place_blocks(int64_t rows, int32_t k, const int32_t *order, void *x, void *room)
-{
-    size_t block = (size_t)k * 4;
-    if (!order || !rows) return;
-    memcpy(room, x, (size_t)rows * block);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < rows; i++)
-        memcpy((char *)x + (size_t)order[i] * block, (char *)room + (size_t)i * block, block);
-}
-
 static enum pnet_status find_nearest(struct pnet_mapping *m, struct pnet_error *e)
 {
     struct pnet_map *map = m->map;
-    int64_t n = m->out->level.rows;
-    int32_t k = map->k;
-    const int32_t *out = pnet_points_order(m->out), *in = pnet_points_order(m->in);
-    map->index = pnet_library_room(n * k, sizeof *map->index, e);
-    map->distance2 = map->index ? pnet_library_room(n * k, sizeof *map->distance2, e) : NULL;
-    void *room = map->distance2 && out ? pnet_library_room(n * k, 4, e) : map->distance2;
-    if (!room) return PNET_NO_MEMORY;
-    enum pnet_status st = search(m, k, map->index, map->distance2, e);
-    for (int64_t i = 0; in && i < n * k && !st; i++)
+    int64_t n = m->out->level.rows * map->k;
+    const int32_t *in = pnet_points_order(m->in);
+    map->index = pnet_library_room(n, sizeof *map->index, e);
+    map->distance2 = map->index ? pnet_library_room(n, sizeof *map->distance2, e) : NULL;
+    enum pnet_status st = map->distance2 ? take_rows(map, m->out, e) : PNET_NO_MEMORY;
+    if (!st) st = search(m, map->k, map->index, map->distance2, e);
+    for (int64_t i = 0; in && i < n && !st; i++)
         if (map->index[i] >= 0) map->index[i] = in[map->index[i]];
-    if (!st && out) {
-        place_blocks(n, k, out, map->index, room);
-        place_blocks(n, k, out, map->distance2, room);
-    }
-    if (out) free(room);
     return st;
 }
 
@@ -184,34 +182,18 @@ static enum pnet_status turn_corners(
     return work ? PNET_OK : PNET_NO_MEMORY;
 }
 
-static enum pnet_status name_corners(
-    struct pnet_mapping *m, struct corners *c, struct pnet_error *e)
-{
-    const int32_t *order =
-        pnet_points_order(m->out); /* `in` is a level, whose rows are the caller's */
-    struct pnet_map_lists *to = &m->map->by_out, *from = &c->lists;
-    int64_t n = m->out->level.rows;
-    pnet_points_name(c->count, order, m->map->by_in.other);
-    if (!order) {
-        *to = *from;
-        *from = (struct pnet_map_lists){0};
-        return PNET_OK;
-    }
-    enum pnet_status st = take_lists(to, n, c->count, from->weight != NULL, e);
-    if (st) return st;
-    pnet_points_place_starts(n, order, from->start, to->start);
-    pnet_points_place_lists(n, order, from->start, to->start, 4, from->other, to->other);
-    if (to->weight)
-        pnet_points_place_lists(n, order, from->start, to->start, 4, from->weight, to->weight);
-    return PNET_OK;
-}
-
 static enum pnet_status make_corners(struct pnet_mapping *m, struct pnet_error *e)
 {
+    struct pnet_map *map = m->map;
     struct corners c = {0};
-    enum pnet_status st = find_corners(m, &c, e);
+    enum pnet_status st = take_rows(map, m->out, e);
+    if (!st) st = find_corners(m, &c, e);
     if (!st) st = turn_corners(m, &c, e);
-    if (!st) st = name_corners(m, &c, e);
+    if (!st) { /* `in` is a level, whose rows are the caller's */
+        pnet_points_name(c.count, map->row, map->by_in.other);
+        map->by_out = c.lists;
+        c.lists = (struct pnet_map_lists){0};
+    }
     free_corners(&c);
     return st;
 }

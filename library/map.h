@@ -7,23 +7,25 @@
 #include "kernels/corners.h"
 #include "kernels/pool.h"
 
-/* Lists of rows of the other side, with weights. */
+/* Lists of rows of the other side, with weights; those of `out` by place, where the map has `row`. */
 struct pnet_map_lists {
     int64_t *start;
     int32_t *other;
     float *weight; /* NULL: all are 1 */
 };
 
-/* All rows are the caller's. Nothing changes a map. */
+/* All rows are the caller's, but for places: they are along a curve through space, whatever the order of the caller's points is.
+   Nothing changes a map. */
 struct pnet_map {
     struct pnet_handle handle;
     enum pnet_map_kind kind;
     int64_t rows_in, rows_out;
+    int32_t *row; /* the point at each place, on the finer side, or of `out`; NULL: places are rows */
     /* MEAN, MAX, SUM, PARENT: */
     struct pnet_cells cells; /* with the memory of these: */
     int64_t *start;
-    int32_t *child, *parent;
-    /* INVERSE_DISTANCE: [rows_out, k] */
+    int32_t *child, *parent; /* `parent`: by place */
+    /* INVERSE_DISTANCE: [rows_out, k], by place */
     int32_t k, *index;
     float *distance2;
     /* TRILINEAR, NEAREST */
@@ -55,8 +57,12 @@ static inline bool pnet_map_on_gpu(const struct pnet_map *map)
 }
 static inline struct pnet_nearest pnet_map_nearest(const struct pnet_map *map)
 {
-    return (struct pnet_nearest){
-        pnet_count(map->rows_out), pnet_count(map->rows_in), map->k, map->index, map->distance2};
+    return (struct pnet_nearest){.fine_rows = pnet_count(map->rows_out),
+        .coarse_rows = pnet_count(map->rows_in),
+        .k = map->k,
+        .index = map->index,
+        .distance2 = map->distance2,
+        .row = map->row};
 }
 
 /* GPU. Finds a map whose home, kind and rows are known. What it takes belongs to the map, also after a failure. */

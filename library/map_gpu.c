@@ -12,26 +12,39 @@ struct making {
     struct pnet_map *map;
 };
 
+/* Copies the order of the points, in which the map's places are. */
+static enum pnet_status take_rows(struct making *m, const struct pnet_points *p)
+{
+    const int32_t *order = pnet_points_order(p);
+    int64_t n = p->level.rows;
+    if (!order) return PNET_OK;
+    m->map->row = pnet_making_keep(&m->w, n, sizeof *m->map->row);
+    if (!m->map->row) return PNET_NO_MEMORY;
+    if (n) pnet_cuda_copy(m->map->row, order, (size_t)n * sizeof *order);
+    return PNET_OK;
+}
+
 /* Which points of `fine` lie in which cell of `coarse`. */
 static enum pnet_status find_cells(
     struct making *m, const struct pnet_points *fine, const struct pnet_points *coarse)
 {
     struct pnet_map *map = m->map;
     int64_t n = fine->level.rows, cells = coarse->level.rows;
-    const int32_t *order = pnet_points_order(fine);
+    enum pnet_status st = take_rows(m, fine);
+    if (st) return st;
     map->start = pnet_making_keep(&m->w, cells + 1, sizeof *map->start);
     map->child = pnet_making_keep(&m->w, n, sizeof *map->child);
     map->parent = pnet_making_keep(&m->w, n, sizeof *map->parent);
-    int32_t *inside = order ? pnet_making_once(&m->w, n, sizeof *inside) : map->parent;
-    if (!map->start || !map->child || !map->parent || !inside) return PNET_NO_MEMORY;
-    pnet_points_lead_on_gpu(fine, coarse, inside);
-    pnet_cuda_children(n, cells, inside, map->start, map->child);
-    if (order) {
-        pnet_cuda_rename(n, order, map->child);
-        pnet_cuda_scatter(n, 1, inside, order, map->parent);
-    }
-    map->cells =
-        (struct pnet_cells){pnet_count(n), pnet_count(cells), map->parent, map->start, map->child};
+    if (!map->start || !map->child || !map->parent) return PNET_NO_MEMORY;
+    pnet_points_lead_on_gpu(fine, coarse, map->parent);
+    pnet_cuda_children(n, cells, map->parent, map->start, map->child);
+    if (map->row) pnet_cuda_rename(n, map->row, map->child);
+    map->cells = (struct pnet_cells){.fine_rows = pnet_count(n),
+        .coarse_rows = pnet_count(cells),
+        .parent = map->parent,
+        .start = map->start,
+        .child = map->child,
+        .fine = map->row};
     return pnet_making_step(&m->w);
 }
 
@@ -48,18 +61,15 @@ static enum pnet_status search(struct making *m, int32_t k, int32_t *index, floa
 static enum pnet_status find_nearest(struct making *m)
 {
     struct pnet_map *map = m->map;
-    int64_t n = map->rows_out, count = n * map->k;
-    const int32_t *out = pnet_points_order(m->of->out), *in = pnet_points_order(m->of->in);
+    int64_t count = map->rows_out * map->k;
+    const int32_t *in = pnet_points_order(m->of->in);
     map->index = pnet_making_keep(&m->w, count, sizeof *map->index);
     map->distance2 = pnet_making_keep(&m->w, count, sizeof *map->distance2);
-    int32_t *index = out ? pnet_making_take(&m->w, count, sizeof *index) : map->index;
-    float *distance2 = out ? pnet_making_take(&m->w, count, sizeof *distance2) : map->distance2;
-    if (!map->index || !map->distance2 || !index || !distance2) return PNET_NO_MEMORY;
-    enum pnet_status st = search(m, map->k, index, distance2);
+    if (!map->index || !map->distance2) return PNET_NO_MEMORY;
+    enum pnet_status st = take_rows(m, m->of->out);
+    if (!st) st = search(m, map->k, map->index, map->distance2);
     if (st) return st;
-    if (in) pnet_cuda_rename(count, in, index);
-    if (out) pnet_cuda_scatter(n, map->k, index, out, map->index);
-    if (out) pnet_cuda_scatter(n, map->k, distance2, out, map->distance2);
+    if (in) pnet_cuda_rename(count, in, map->index);
     return pnet_making_error(&m->w);
 }
 
@@ -70,13 +80,6 @@ struct corners {
     uint16_t *cell;
     int32_t *nearest; /* [queries]; NULL: outside there is nothing */
 };
-
-/* Memory of the call where rows are put in the caller's order, else of the map. */
-static void *take(struct making *m, int64_t count, size_t each)
-{
-    return pnet_points_order(m->of->out) ? pnet_making_take(&m->w, count, each)
-                                         : pnet_making_keep(&m->w, count, each);
-}
 
 static enum pnet_status find_outside(struct making *m, struct corners *c)
 {
@@ -95,14 +98,14 @@ static enum pnet_status find_corners(struct making *m, struct corners *c)
     struct pnet_map_lists *l = &c->lists;
     enum pnet_status st = m->of->o.outside_nearest ? find_outside(m, c) : PNET_OK;
     if (st) return st;
-    l->start = take(m, queries->rows + 1, sizeof *l->start);
+    l->start = pnet_making_keep(&m->w, queries->rows + 1, sizeof *l->start);
     void *work = pnet_making_once(&m->w, (int64_t)pnet_cuda_corners_work(queries, source, kind), 1);
     if (!l->start || !work) return PNET_NO_MEMORY;
     int64_t count = pnet_cuda_corners_count(queries, source, kind, c->nearest, l->start, work);
     st = pnet_making_error(&m->w);
     if (st) return st;
-    l->other = take(m, count, sizeof *l->other);
-    l->weight = weighted ? take(m, count, sizeof *l->weight) : NULL;
+    l->other = pnet_making_keep(&m->w, count, sizeof *l->other);
+    l->weight = weighted ? pnet_making_keep(&m->w, count, sizeof *l->weight) : NULL;
     c->cell = pnet_making_take(&m->w, count, sizeof *c->cell);
     if (!l->other || (weighted && !l->weight) || !c->cell) return PNET_NO_MEMORY;
     pnet_cuda_corners_write(
@@ -142,34 +145,18 @@ static enum pnet_status turn_corners(struct making *m, const struct corners *c)
     return pnet_making_step(&m->w);
 }
 
-static enum pnet_status name_corners(struct making *m, const struct corners *c)
-{
-    const int32_t *order =
-        pnet_points_order(m->of->out); /* `in` is a level, whose rows are the caller's */
-    struct pnet_map_lists *to = &m->map->by_out;
-    const struct pnet_map_lists *from = &c->lists;
-    int64_t n = m->map->rows_out, count = c->triplets.count;
-    *to = *from;
-    if (!order) return PNET_OK;
-    to->start = pnet_making_keep(&m->w, n + 1, sizeof *to->start);
-    to->other = pnet_making_keep(&m->w, count, sizeof *to->other);
-    if (from->weight) to->weight = pnet_making_keep(&m->w, count, sizeof *to->weight);
-    void *work = pnet_making_once(&m->w, (int64_t)pnet_cuda_place_starts_work(n), 1);
-    if (!to->start || !to->other || (from->weight && !to->weight) || !work) return PNET_NO_MEMORY;
-    pnet_cuda_rename(count, order, m->map->by_in.other);
-    pnet_cuda_place_starts(n, order, from->start, to->start, work);
-    pnet_cuda_place_lists(n, order, from->start, to->start, 4, from->other, to->other);
-    if (to->weight)
-        pnet_cuda_place_lists(n, order, from->start, to->start, 4, from->weight, to->weight);
-    return pnet_making_step(&m->w);
-}
-
 static enum pnet_status make_corners(struct making *m)
 {
+    struct pnet_map *map = m->map;
     struct corners c = {.cell = NULL};
-    enum pnet_status st = find_corners(m, &c);
+    enum pnet_status st = take_rows(m, m->of->out);
+    if (!st) st = find_corners(m, &c);
     if (!st) st = turn_corners(m, &c);
-    return st ? st : name_corners(m, &c);
+    if (st) return st;
+    /* `in` is a level, whose rows are the caller's */
+    if (map->row) pnet_cuda_rename(c.triplets.count, map->row, map->by_in.other);
+    map->by_out = c.lists;
+    return pnet_making_error(&m->w);
 }
 
 enum pnet_status pnet_map_find_on_gpu(const struct pnet_mapping *of, struct pnet_error *e)
@@ -194,11 +181,16 @@ static struct pnet_count stored(struct pnet_count n, enum pnet_storage storage)
     return n;
 }
 
+/* `row`: that each list makes; NULL: as they are. */
 static void weigh(const struct pnet_map_call *r, const struct pnet_map_lists *l, int64_t rows,
-    const float *x, bool add, float *y)
+    const int32_t *row, const float *x, float *y)
 {
-    struct pnet_weighted w = {stored(pnet_count(rows), r->storage), l->start, l->other, l->weight};
-    pnet_cuda_weighted_rows(&w, r->width, x, add, y);
+    struct pnet_weighted w = {.rows = stored(pnet_count(rows), r->storage),
+        .start = l->start,
+        .other = l->other,
+        .weight = l->weight,
+        .row = row};
+    pnet_cuda_weighted_rows(&w, r->width, x, r->o.accumulate != 0, y);
 }
 
 static void forward(const struct pnet_map_call *r, const struct pnet_cells *cells,
@@ -221,7 +213,7 @@ static void forward(const struct pnet_map_call *r, const struct pnet_cells *cell
     case PNET_MAP_PARENT: pnet_cuda_cells_spread(cells, r->width, x, false, false, y); break;
     case PNET_MAP_INVERSE_DISTANCE: pnet_cuda_interpolate(n, r->width, x, y); break;
     case PNET_MAP_TRILINEAR:
-    case PNET_MAP_NEAREST: weigh(r, &map->by_out, map->rows_out, x, false, y); break;
+    case PNET_MAP_NEAREST: weigh(r, &map->by_out, map->rows_out, map->row, x, y); break;
     }
 }
 
@@ -243,7 +235,7 @@ static void backward(const struct pnet_map_call *r, const struct pnet_cells *cel
         pnet_cuda_interpolate_backward(n, r->width, g, add, gx, work);
         break;
     case PNET_MAP_TRILINEAR:
-    case PNET_MAP_NEAREST: weigh(r, &map->by_in, map->rows_in, g, add, gx); break;
+    case PNET_MAP_NEAREST: weigh(r, &map->by_in, map->rows_in, NULL, g, gx); break;
     }
 }
 

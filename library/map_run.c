@@ -42,11 +42,16 @@ enum pnet_status pnet_map_workspace(
     return st;
 }
 
-static void weigh(
-    const struct pnet_map_lists *l, int64_t rows, int32_t width, const float *x, bool add, float *y)
+/* `row`: that each list makes; NULL: as they are. */
+static void weigh(const struct pnet_map_call *r, const struct pnet_map_lists *l, int64_t rows,
+    const int32_t *row, const float *x, float *y)
 {
-    struct pnet_weighted w = {pnet_count(rows), l->start, l->other, l->weight};
-    pnet_cpu_weighted_rows(&w, width, x, add, y);
+    struct pnet_weighted w = {.rows = pnet_count(rows),
+        .start = l->start,
+        .other = l->other,
+        .weight = l->weight,
+        .row = row};
+    pnet_cpu_weighted_rows(&w, r->width, x, r->o.accumulate != 0, y);
 }
 
 static void forward(const struct pnet_map_call *r, const float *x, float *y, void *work)
@@ -62,7 +67,7 @@ static void forward(const struct pnet_map_call *r, const float *x, float *y, voi
     case PNET_MAP_PARENT: pnet_cpu_cells_spread(&map->cells, r->width, x, false, false, y); break;
     case PNET_MAP_INVERSE_DISTANCE: pnet_cpu_interpolate(&n, r->width, x, y); break;
     case PNET_MAP_TRILINEAR:
-    case PNET_MAP_NEAREST: weigh(&map->by_out, map->rows_out, r->width, x, false, y); break;
+    case PNET_MAP_NEAREST: weigh(r, &map->by_out, map->rows_out, map->row, x, y); break;
     }
 }
 
@@ -84,7 +89,7 @@ static void backward(const struct pnet_map_call *r, const float *g, float *gx, v
         pnet_cpu_interpolate_backward(&n, r->width, g, add, gx, work);
         break;
     case PNET_MAP_TRILINEAR:
-    case PNET_MAP_NEAREST: weigh(&map->by_in, map->rows_in, r->width, g, add, gx); break;
+    case PNET_MAP_NEAREST: weigh(r, &map->by_in, map->rows_in, NULL, g, gx); break;
     }
 }
 

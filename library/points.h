@@ -50,11 +50,6 @@ bool pnet_points_reach(const struct pnet_points *fine, const struct pnet_points 
 void pnet_points_lead(
     const struct pnet_points *fine, const struct pnet_points *coarse, int32_t *parent);
 
-/* Lists of rows, begun by start [rows + 1], in the caller's order: to_start [rows + 1], and their elements of `size` bytes. */
-void pnet_points_place_starts(
-    int64_t rows, const int32_t *order, const int64_t *start, int64_t *to_start);
-void pnet_points_place_lists(int64_t rows, const int32_t *order, const int64_t *start,
-    const int64_t *to_start, size_t size, const void *from, void *to);
 /* other[n] := order[other[n]]; nothing where there is no order. */
 void pnet_points_name(int64_t count, const int32_t *order, int32_t *other);
 

@@ -1,4 +1,5 @@
 /* Sets of triplets: from lists, turned around, read. */
+#include "library/points.h"
 #include "library/set.h"
 
 #include "kernels/geometry_stage.h"
@@ -63,7 +64,35 @@ void pnet_set_form_free(struct pnet_set_form *f)
     free(f->start);
     free(f->other);
     free(f->cell);
-    free(f->order);
+}
+
+static void free_side(const struct pnet_set_side *s)
+{
+    free(s->index);
+    free(s->row);
+    free(s->place);
+}
+
+enum pnet_status pnet_set_side_take(struct pnet_set_side *s, struct pnet_error *e)
+{
+    s->row = pnet_library_room(s->rows, sizeof *s->row, e);
+    if (!s->row) return PNET_NO_MEMORY;
+    s->place = pnet_library_room(s->rows, sizeof *s->place, e);
+    return s->place ? PNET_OK : PNET_NO_MEMORY;
+}
+
+static void name_rows(struct pnet_set_form *f, const struct pnet_set_side *rows,
+    const struct pnet_set_side *others)
+{
+    f->triplets.row = rows->row;
+    f->triplets.place = rows->place;
+    if (others->row) pnet_points_name(f->triplets.count, others->row, f->other);
+}
+
+void pnet_set_name_rows(struct pnet_set *s)
+{
+    name_rows(&s->by_out, &s->out, &s->in);
+    name_rows(&s->by_in, &s->in, &s->out);
 }
 
 void pnet_set_free(struct pnet_set *set)
@@ -77,8 +106,11 @@ void pnet_set_free(struct pnet_set *set)
     } else {
         pnet_set_form_free(&set->by_out);
         pnet_set_form_free(&set->by_in);
-        if (set->out.index != set->in.index) free(set->out.index);
-        free(set->in.index);
+        struct pnet_set_side out = set->out;
+        if (out.index == set->in.index) out.index = NULL;
+        if (out.row == set->in.row) out.row = out.place = NULL;
+        free_side(&out);
+        free_side(&set->in);
     }
     pnet_handle_free(set);
 }
@@ -258,13 +290,39 @@ static void sort_run(int32_t *j, int64_t count)
         }
 }
 
-static void sort_row(const struct pnet_triplets *t, int64_t row, int32_t *j)
+static void sort_row(const uint16_t *cell, int64_t count, int32_t *j)
 {
-    for (int64_t n = t->start[row], end; n < t->start[row + 1]; n = end) {
+    for (int64_t n = 0, end; n < count; n = end) {
         end = n + 1;
-        while (end < t->start[row + 1] && t->cell[end] == t->cell[n]) end++;
+        while (end < count && cell[end] == cell[n]) end++;
         sort_run(j + n, end - n);
     }
+}
+
+/* Lists the triplets of a set on the CPU. Rows that do not lie as the caller has them are counted first. */
+static enum pnet_status list_triplets(
+    const struct pnet_triplets *t, int32_t *i, int32_t *j, int32_t *k, struct pnet_error *e)
+{
+    int64_t *start = pnet_library_room(t->rows + 1, sizeof *start, e);
+    if (!start) return PNET_NO_MEMORY;
+    start[0] = 0;
+    for (int64_t row = 0; row < t->rows; row++) {
+        int64_t p = t->place ? t->place[row] : row;
+        start[row + 1] = start[row] + t->start[p + 1] - t->start[p];
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t row = 0; row < t->rows; row++) {
+        int64_t from = t->start[t->place ? t->place[row] : row], to = start[row],
+                count = start[row + 1] - to;
+        for (int64_t n = 0; n < count; n++) {
+            if (i) i[to + n] = (int32_t)row;
+            if (j) j[to + n] = t->other[from + n];
+            if (k) k[to + n] = t->cell[from + n];
+        }
+        if (j && count) sort_row(t->cell + from, count, j + to);
+    }
+    free(start);
+    return PNET_OK;
 }
 
 enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, int32_t *j,
@@ -277,12 +335,5 @@ enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, i
         return pnet_error_set(e, PNET_USAGE, "the set has %lld triplets, not %lld",
             (long long)t->count, (long long)count);
     if (pnet_set_on_gpu(set)) return pnet_set_get_triplets_on_gpu(set, i, j, k, e);
-    for (int64_t row = 0; row < t->rows; row++)
-        for (int64_t n = t->start[row]; n < t->start[row + 1]; n++) {
-            if (i) i[n] = (int32_t)row;
-            if (j) j[n] = t->other[n];
-            if (k) k[n] = t->cell[n];
-        }
-    for (int64_t row = 0; row < t->rows && j; row++) sort_row(t, row, j);
-    return PNET_OK;
+    return list_triplets(t, i, j, k, e);
 }

@@ -7,21 +7,21 @@
 
 #include "kernels/taps.h"
 
-/* Rows of one side of a set. */
+/* Rows of one side of a set, and the order in which the triplets of each lie (struct pnet_triplets). */
 struct pnet_set_side {
     int64_t rows;
     int32_t *index; /* [rows, 1 + axes]: sample, indices; NULL: the set was not made from voxels */
+    int32_t *row;   /* [rows]: the row at each place; NULL: rows are places */
+    int32_t *place; /* [rows]: the place of each row; NULL where `row` is */
     int32_t extent[3];
 };
 
 /* One order of the triplets, and on the CPU the memory that it points to, unless that is the caller's. */
 struct pnet_set_form {
     struct pnet_triplets triplets;
-    const int32_t *sequence; /* CPU: the order in which rows are worked on; NULL: as they are */
     int64_t *start;
     int32_t *other;
     uint16_t *cell;
-    int32_t *order; /* `sequence` */
 };
 
 /* Nothing changes a set but the count of its owners: the caller, and each inverse set, which points to the memory of `of`. */
@@ -30,7 +30,7 @@ struct pnet_set {
     _Atomic int owners;
     struct pnet_set *of; /* it is one of its owners; NULL: the memory is its own */
     int32_t axes, samples;
-    struct pnet_set_side in, out; /* `index` may be the same memory */
+    struct pnet_set_side in, out; /* their arrays may be the same memory */
     struct pnet_set_form by_out, by_in;
     bool several; /* a pair (i, j) may be joined by several triplets */
     bool inside;  /* triplets of a row and tap may be in the order inside of points */
@@ -51,6 +51,11 @@ void pnet_set_form_free(struct pnet_set_form *f);
 enum pnet_status pnet_set_form_turn(
     const struct pnet_set_form *from, struct pnet_set_form *to, struct pnet_error *e);
 
+/* The triplets were made by place on both sides: names rows instead. */
+void pnet_set_name_rows(struct pnet_set *s);
+/* CPU. Takes `row` and `place` of a side. */
+enum pnet_status pnet_set_side_take(struct pnet_set_side *s, struct pnet_error *e);
+
 /* PNET_USAGE if the set lies on a GPU. `what`: what is there on the CPU alone. */
 enum pnet_status pnet_set_check_cpu(
     const struct pnet_set *s, const char *what, struct pnet_error *e);
@@ -69,6 +74,9 @@ enum pnet_status pnet_set_voxels_on_gpu(struct pnet_set *s, const struct pnet_ar
     const struct pnet_taps *t, enum pnet_set_kind kind, struct pnet_error *e);
 enum pnet_status pnet_set_lists_on_gpu(struct pnet_set *s, const struct pnet_array *const list[3],
     int64_t rows_out, int64_t rows_in, int32_t taps, struct pnet_error *e);
+/* GPU. As pnet_set_side_take and pnet_set_name_rows. */
+enum pnet_status pnet_set_side_keep(struct pnet_making *m, struct pnet_set_side *s);
+void pnet_set_name_rows_on_gpu(struct pnet_set *s);
 /* GPU. Lays both forms out as tiles, if the kernels of this GPU read tiles. */
 enum pnet_status pnet_set_lay_tiles(struct pnet_making *m, struct pnet_set_form *const form[2]);
 /* GPU. What the functions of the header do with a set that lies there. */

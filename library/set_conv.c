@@ -38,14 +38,9 @@ static struct pnet_conv_shape shape_of(const struct sum *s)
     return (struct pnet_conv_shape){back ? s->out : s->in, back ? s->in : s->out, s->o.groups};
 }
 
-static const struct pnet_set_form *form_of(const struct sum *s)
-{
-    return s->kind == PNET_CONV_GRAD_INPUT ? &s->set->by_in : &s->set->by_out;
-}
-
 static const struct pnet_triplets *triplets_of(const struct sum *s)
 {
-    return &form_of(s)->triplets;
+    return s->kind == PNET_CONV_GRAD_INPUT ? &s->set->by_in.triplets : &s->set->by_out.triplets;
 }
 
 static size_t work_on_gpu(const struct sum *s, enum pnet_precision precision)
@@ -211,7 +206,6 @@ static enum pnet_status run_rows(const struct sum *s, const struct pnet_array *f
     const struct pnet_array *weights, const struct pnet_array_out *result, struct pnet_error *e)
 {
     struct pnet_mvmr m = {.triplets = triplets_of(s),
-        .sequence = form_of(s)->sequence,
         .shape = shape_of(s),
         .in = from->data,
         .weight = weights->data,
@@ -267,7 +261,6 @@ enum pnet_status pnet_conv_grad_weight(const struct pnet_set *set,
     enum pnet_status st = begin(&s, o, &(struct matrices){features, &out, gradient}, e);
     if (st) return st;
     struct pnet_vvor v = {.triplets = triplets_of(&s),
-        .sequence = form_of(&s)->sequence,
         .shape = shape_of(&s),
         .in = features->data,
         .gout = gradient->data,

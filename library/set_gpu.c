@@ -152,8 +152,7 @@ static enum pnet_status find_outputs(struct making *m, enum pnet_set_kind kind)
     struct pnet_set *s = m->set;
     if (kind == PNET_SET_SUBMANIFOLD) {
         m->out = m->in;
-        s->out = s->in;
-        return PNET_OK;
+        return PNET_OK; /* the side of the inputs */
     }
     bool at_once =
         pnet_cuda_sites_spreads(m->taps, m->up, m->in.rows, m->in.samples, s->out.extent);
@@ -252,6 +251,52 @@ static enum pnet_status turn_same(
     return st ? st : pnet_making_error(&m->w);
 }
 
+enum pnet_status pnet_set_side_keep(struct pnet_making *m, struct pnet_set_side *s)
+{
+    s->row = pnet_making_keep(m, s->rows, sizeof *s->row);
+    s->place = pnet_making_keep(m, s->rows, sizeof *s->place);
+    return s->row && s->place ? PNET_OK : PNET_NO_MEMORY;
+}
+
+static void name_rows(
+    struct pnet_triplets *t, const struct pnet_set_side *rows, const struct pnet_set_side *others)
+{
+    t->row = rows->row;
+    t->place = rows->place;
+    if (others->row) pnet_cuda_rename(t->count, others->row, (int32_t *)t->other);
+}
+
+void pnet_set_name_rows_on_gpu(struct pnet_set *s)
+{
+    name_rows(&s->by_out.triplets, &s->out, &s->in);
+    name_rows(&s->by_in.triplets, &s->in, &s->out);
+}
+
+/* Orders the rows of a side along a curve; the voxels get their places there for rows. */
+static enum pnet_status order_side(
+    struct making *m, struct pnet_sites *sites, struct pnet_set_side *side)
+{
+    enum pnet_status st = pnet_set_side_keep(&m->w, side);
+    int32_t *along = st ? NULL : pnet_making_take(&m->w, sites->rows, sizeof *along);
+    void *work =
+        along ? pnet_making_once(&m->w, (int64_t)pnet_cuda_sites_curve_work(sites->rows), 1) : NULL;
+    if (!work) return PNET_NO_MEMORY;
+    pnet_cuda_sites_curve(sites, along, side->row, side->place, work);
+    sites->row = along;
+    return pnet_making_step(&m->w);
+}
+
+static enum pnet_status order_sides(struct making *m, enum pnet_set_kind kind)
+{
+    struct pnet_set *s = m->set;
+    enum pnet_status st = order_side(m, &m->in, &s->in);
+    if (kind != PNET_SET_SUBMANIFOLD) return st ? st : order_side(m, &m->out, &s->out);
+    m->out = m->in;
+    s->out = s->in;
+    return st;
+}
+
+/* Makes both forms, by place. */
 static enum pnet_status find_triplets(struct making *m, enum pnet_set_kind kind)
 {
     struct pnet_set *s = m->set;
@@ -292,7 +337,9 @@ enum pnet_status pnet_set_voxels_on_gpu(struct pnet_set *s, const struct pnet_ar
     st = take_indices(&m, indices);
     if (!st) st = sort_inputs(&m);
     if (!st) st = find_outputs(&m, kind);
+    if (!st) st = order_sides(&m, kind);
     if (!st) st = find_triplets(&m, kind);
+    if (!st) pnet_set_name_rows_on_gpu(s);
     return end(&m, st);
 }
 
@@ -360,17 +407,30 @@ enum pnet_status pnet_set_indices_on_gpu(
     return pnet_home_leave(p, p->stream, before, PNET_OK, e);
 }
 
-/* Leads triplets to a copy in which they are sorted. */
+/* Leads triplets to a copy in which they lie by row, sorted. */
 static enum pnet_status sort_copy(const struct pnet_home *p, struct pnet_triplets *t,
     struct pnet_rooms *own, struct pnet_error *e)
 {
     size_t n = (size_t)t->count;
+    int64_t *start = (int64_t *)t->start;
     int32_t *other = pnet_home_take(p, p->stream, n * sizeof *other, own, e);
     uint16_t *cell = other ? pnet_home_take(p, p->stream, n * sizeof *cell, own, e) : NULL;
     if (!cell) return e->status;
-    pnet_cuda_copy(other, t->other, n * sizeof *other);
-    pnet_cuda_copy(cell, t->cell, n * sizeof *cell);
-    pnet_cuda_sort_rows(t->rows, t->start, other, cell);
+    if (t->row) {
+        start = pnet_home_take(p, p->stream, (size_t)(t->rows + 1) * sizeof *start, own, e);
+        void *work = start ? pnet_home_take(
+                                 p, p->stream, pnet_cuda_place_starts_work(t->rows), own, e)
+                           : NULL;
+        if (!work) return e->status;
+        pnet_cuda_place_starts(t->rows, t->row, t->start, start, work);
+        pnet_cuda_place_lists(t->rows, t->row, t->start, start, sizeof *other, t->other, other);
+        pnet_cuda_place_lists(t->rows, t->row, t->start, start, sizeof *cell, t->cell, cell);
+    } else {
+        pnet_cuda_copy(other, t->other, n * sizeof *other);
+        pnet_cuda_copy(cell, t->cell, n * sizeof *cell);
+    }
+    pnet_cuda_sort_rows(t->rows, start, other, cell);
+    t->start = start;
     t->other = other;
     t->cell = cell;
     return PNET_OK;
@@ -389,7 +449,7 @@ enum pnet_status pnet_set_get_triplets_on_gpu(
     if (!st) st = pnet_home_check(p, "k", k, sizeof *k, e);
     if (!st) st = pnet_home_enter(p, p->stream, &before, e);
     if (st) return st;
-    if (s->inside && j) st = sort_copy(p, &t, &own, e);
+    if (t.row || (s->inside && j)) st = sort_copy(p, &t, &own, e);
     if (!st) pnet_cuda_triplets_list(&t, i, j, k);
     st = pnet_home_leave(p, p->stream, before, st, e);
     pnet_home_give(p, p->stream, &own);

@@ -9,26 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Begins the block of one order of the triplets. Behind it lie, each at a multiple of 64 bytes: the first triplets of the rows
-   [rows + 1], the other rows, the taps; then the order in which rows are worked on, where they have one, or of a set that has
-   tiles, the tiles and their list. A block with an order has SEQUENCE_END bytes more than a multiple of 64, and no other has:
-   so that its size tells, where the head cannot be read. */
+/* Begins the block of one order of the triplets. Behind it lie, each at a multiple of 64 bytes: the first triplets of the places
+   [rows + 1], the other rows, the taps; then, where rows are named (struct pnet_triplets), the row at each place and the place of
+   each row; then, of a set that has them, the tiles and their list. A block that names rows has NAMED_END bytes more than a
+   multiple of 64, and no other has: so that its size tells, where the head cannot be read. */
 struct head {
     uint64_t mark;
     int64_t rows, others, count;
     int64_t bytes; /* of the block */
     int32_t taps;
-    int32_t sequence; /* 1: it has an order of rows */
+    int32_t named; /* 1: it names rows */
     int32_t spare[4];
 };
-enum { SEQUENCE_END = 8 };
+enum { NAMED_END = 16 };
 
 static const uint64_t mark =
-    UINT64_C(0x3174657374656e70); /* "pnetset1" where bytes are little-endian */
+    UINT64_C(0x3274657374656e70); /* "pnetset2" where bytes are little-endian */
 
 /* Bytes from the head on. Without tiles the block ends at `tile`. */
 struct places {
-    size_t start, other, cell, tile, list;
+    size_t start, other, cell, row, place, tile, list;
 };
 
 static size_t next(size_t at, int64_t count, size_t each)
@@ -42,28 +42,30 @@ static int64_t tiles_of(int64_t rows)
 }
 
 /* Of numbers that a set can have. */
-static struct places places_of(int64_t rows, int64_t count)
+static struct places places_of(int64_t rows, int64_t count, bool named)
 {
     struct places p = {.start = sizeof(struct head)};
+    int64_t names = named ? rows : 0;
     p.other = next(p.start, rows + 1, sizeof(int64_t));
     p.cell = next(p.other, count, sizeof(int32_t));
-    p.tile = next(p.cell, count, sizeof(uint16_t));
+    p.row = next(p.cell, count, sizeof(uint16_t));
+    p.place = next(p.row, names, sizeof(int32_t));
+    p.tile = next(p.place, names, sizeof(int32_t));
     p.list = next(p.tile, tiles_of(rows), sizeof(struct pnet_tile));
     return p;
 }
 
-/* Of a block with an order of rows. */
-static size_t ordered_bytes(int64_t rows, int64_t count)
+static struct places places_in(const struct pnet_triplets *t)
 {
-    return next(places_of(rows, count).tile, rows, sizeof(int32_t)) + SEQUENCE_END;
+    return places_of(t->rows, t->count, t->row != NULL);
 }
 
 static size_t bytes_of(const struct pnet_set_form *f)
 {
     const struct pnet_triplets *t = &f->triplets;
-    struct places p = places_of(t->rows, t->count);
-    if (f->sequence) return ordered_bytes(t->rows, t->count);
-    return t->tiles.tile ? next(p.list, t->tiles.words, sizeof *t->tiles.list) : p.tile;
+    struct places p = places_in(t);
+    size_t bytes = t->tiles.tile ? next(p.list, t->tiles.words, sizeof *t->tiles.list) : p.tile;
+    return t->row ? bytes + NAMED_END : bytes;
 }
 
 enum pnet_status pnet_set_packed_sizes(
@@ -112,24 +114,27 @@ struct piece {
     const void *from;
 };
 
-static int pieces_of(const struct pnet_set_form *f, struct piece piece[5])
+enum { PIECES = 7 };
+
+static int pieces_of(const struct pnet_set_form *f, struct piece piece[PIECES])
 {
     const struct pnet_triplets *t = &f->triplets;
-    struct places p = places_of(t->rows, t->count);
+    struct places p = places_in(t);
     size_t rows = (size_t)t->rows, count = (size_t)t->count;
-    piece[0] = (struct piece){p.start, (rows + 1) * sizeof *t->start, t->start};
-    piece[1] = (struct piece){p.other, count * sizeof *t->other, t->other};
-    piece[2] = (struct piece){p.cell, count * sizeof *t->cell, t->cell};
-    if (f->sequence) {
-        piece[3] = (struct piece){p.tile, rows * sizeof *f->sequence, f->sequence};
-        return 4;
+    int n = 0;
+    piece[n++] = (struct piece){p.start, (rows + 1) * sizeof *t->start, t->start};
+    piece[n++] = (struct piece){p.other, count * sizeof *t->other, t->other};
+    piece[n++] = (struct piece){p.cell, count * sizeof *t->cell, t->cell};
+    if (t->row) {
+        piece[n++] = (struct piece){p.row, rows * sizeof *t->row, t->row};
+        piece[n++] = (struct piece){p.place, rows * sizeof *t->place, t->place};
     }
-    if (!t->tiles.tile) return 3;
-    piece[3] =
+    if (!t->tiles.tile) return n;
+    piece[n++] =
         (struct piece){p.tile, (size_t)tiles_of(t->rows) * sizeof *t->tiles.tile, t->tiles.tile};
-    piece[4] =
+    piece[n++] =
         (struct piece){p.list, (size_t)t->tiles.words * sizeof *t->tiles.list, t->tiles.list};
-    return 5;
+    return n;
 }
 
 static struct head head_of(const struct pnet_set_form *f)
@@ -141,13 +146,13 @@ static struct head head_of(const struct pnet_set_form *f)
         .count = t->count,
         .bytes = (int64_t)bytes_of(f),
         .taps = t->cells,
-        .sequence = f->sequence != NULL};
+        .named = t->row != NULL};
 }
 
 static void pack_on_cpu(const struct pnet_set_form *f, char *to)
 {
     struct head h = head_of(f);
-    struct piece piece[5];
+    struct piece piece[PIECES];
     int count = pieces_of(f, piece);
     size_t end = sizeof h;
     memcpy(to, &h, sizeof h);
@@ -163,7 +168,7 @@ static void pack_on_cpu(const struct pnet_set_form *f, char *to)
 static void pack_on_gpu(const struct pnet_set_form *f, char *to)
 {
     struct head h = head_of(f);
-    struct piece piece[5];
+    struct piece piece[PIECES];
     int count = pieces_of(f, piece);
     pnet_cuda_fill_bytes(to, 0, (size_t)h.bytes);
     pnet_cuda_copy_in(to, &h, sizeof h);
@@ -269,20 +274,20 @@ static enum pnet_status check_form(const struct pnet_triplets *t, struct pnet_er
     return falls == between ? PNET_OK : broken("taps of a row do not ascend", e);
 }
 
-/* Checks that an order has each row once. */
-static enum pnet_status check_sequence(int64_t rows, const int32_t *sequence, struct pnet_error *e)
+/* Checks that each row has a place, and that this place has the row: then each is there once. */
+static enum pnet_status check_names(const struct pnet_triplets *t, struct pnet_error *e)
 {
-    bool *there = pnet_library_room(rows, sizeof *there, e), wrong = false;
-    if (!there) return PNET_NO_MEMORY;
-    memset(there, 0, (size_t)rows * sizeof *there);
-    for (int64_t i = 0; i < rows && !wrong; i++) {
-        int32_t row = sequence[i];
-        wrong = row < 0 || row >= rows || there[row];
-        if (!wrong) there[row] = true;
-    }
-    free(there);
-    return wrong ? broken("the order of rows has a row twice, or one that is not there", e)
-                 : PNET_OK;
+    int64_t wrong = 0;
+    const uint64_t rows = (uint64_t)t->rows;
+#pragma omp parallel for reduction(+ : wrong) if (t->rows > BLOCK)
+    for (int64_t row = 0; row < t->rows; row++)
+        wrong += (uint32_t)t->place[row] >= rows || t->row[t->place[row]] != row;
+    return wrong ? broken("rows and places do not lead to each other", e) : PNET_OK;
+}
+
+static bool is_named(const struct block *b)
+{
+    return b->bytes % 64 == NAMED_END;
 }
 
 /* Checks the head of a block in host memory. */
@@ -294,8 +299,7 @@ static enum pnet_status check_head(
     if (h.mark != mark) return broken("they begin with something else", e);
     if (h.rows != b->rows || h.others != b->others || h.count != p->triplets || h.taps != p->taps)
         return broken("they are of a set with other numbers of rows, triplets or taps", e);
-    bool ordered = b->bytes == ordered_bytes(h.rows, h.count);
-    return h.bytes == (int64_t)b->bytes && h.sequence == ordered
+    return h.bytes == (int64_t)b->bytes && h.named == is_named(b)
                ? PNET_OK
                : broken("they are more or fewer than their head says", e);
 }
@@ -313,10 +317,12 @@ static enum pnet_status check_numbers(const struct pnet_packed *p, struct pnet_e
 static enum pnet_status unpack(const struct block *b, const struct pnet_packed *p,
     const struct pnet_home *home, struct pnet_set_form *form, struct pnet_error *e)
 {
-    struct places at = places_of(b->rows, p->triplets);
+    bool named = is_named(b);
+    struct places at = places_of(b->rows, p->triplets, named);
+    size_t bytes = b->bytes - (named ? NAMED_END : 0);
     enum pnet_status st = check_block(b, home, e);
     if (st) return st;
-    if (b->bytes < at.tile) return broken("they are too few", e);
+    if (bytes < at.tile) return broken("they are too few", e);
     struct pnet_triplets *t = &form->triplets;
     *t = (struct pnet_triplets){.rows = b->rows,
         .others = b->others,
@@ -325,16 +331,18 @@ static enum pnet_status unpack(const struct block *b, const struct pnet_packed *
         .start = (const int64_t *)(const void *)(b->at + at.start),
         .other = (const int32_t *)(const void *)(b->at + at.other),
         .cell = (const uint16_t *)(const void *)(b->at + at.cell)};
+    if (named) {
+        t->row = (const int32_t *)(const void *)(b->at + at.row);
+        t->place = (const int32_t *)(const void *)(b->at + at.place);
+    }
     if (home->device.kind == PNET_CPU) {
         st = check_head(b, p, e);
         if (!st) st = check_form(t, e);
-        if (st || b->bytes % 64 != SEQUENCE_END) return st;
-        form->sequence = (const int32_t *)(const void *)(b->at + at.tile);
-        return check_sequence(t->rows, form->sequence, e);
+        return st || !named ? st : check_names(t, e);
     }
-    if (b->bytes == at.tile || b->bytes % 64 == SEQUENCE_END) return PNET_OK;
-    if (b->bytes < at.list) return broken("they are too few for tiles", e);
-    t->tiles = (struct pnet_tiles){.words = (int64_t)((b->bytes - at.list) / sizeof(uint32_t)),
+    if (bytes == at.tile) return PNET_OK;
+    if (bytes < at.list) return broken("they are too few for tiles", e);
+    t->tiles = (struct pnet_tiles){.words = (int64_t)((bytes - at.list) / sizeof(uint32_t)),
         .tile = (const struct pnet_tile *)(const void *)(b->at + at.tile),
         .list = (const uint32_t *)(const void *)(b->at + at.list)};
     return PNET_OK;

@@ -88,45 +88,37 @@ static enum pnet_status find_triplets(
     return st;
 }
 
-/* Puts the rows that a form is sorted by in the caller's order. The triplets of a row stay in theirs, and rows are worked on in
-   that along the curve: both are the same for any order of the caller's rows. */
-static enum pnet_status place_rows(
-    struct pnet_set_form *f, const int32_t *order, struct pnet_error *e)
+/* Copies the order of a side's rows along the curve, in which its triplets lie. */
+static enum pnet_status order_side(
+    const struct pnet_points *p, struct pnet_set_side *side, struct pnet_error *e)
 {
-    struct pnet_triplets t = f->triplets;
-    struct pnet_set_form to = {0};
-    if (!order) return PNET_OK;
-    enum pnet_status st = pnet_set_form_take(&to, t.rows, t.others, t.count, t.cells, e);
-    if (!st && t.count < INT32_MAX) {
-        to.sequence = to.order = pnet_library_room(t.rows, sizeof *to.order, e);
-        st = to.order ? PNET_OK : PNET_NO_MEMORY;
+    const int32_t *order = pnet_points_order(p);
+    enum pnet_status st = order ? pnet_set_side_take(side, e) : PNET_OK;
+    if (st || !order) return st;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < side->rows; i++) {
+        side->row[i] = order[i];
+        side->place[order[i]] = (int32_t)i;
     }
-    if (!st) {
-        if (to.order) memcpy(to.order, order, (size_t)t.rows * sizeof *order);
-        pnet_points_place_starts(t.rows, order, t.start, to.start);
-        pnet_points_place_lists(
-            t.rows, order, t.start, to.start, sizeof *to.other, t.other, to.other);
-        pnet_points_place_lists(t.rows, order, t.start, to.start, sizeof *to.cell, t.cell, to.cell);
-        struct pnet_set_form old = *f;
-        *f = to;
-        to = old;
-    }
-    pnet_set_form_free(&to);
-    return st;
+    return PNET_OK;
 }
 
 static enum pnet_status make(struct making *m, struct pnet_set *s, struct pnet_error *e)
 {
     struct pnet_set_form *by_coarse = m->b.up ? &s->by_in : &s->by_out,
                          *by_fine = m->b.up ? &s->by_out : &s->by_in;
-    const int32_t *coarse = pnet_points_order(m->b.coarse), *fine = pnet_points_order(m->b.fine);
+    const struct pnet_points *out = m->b.up ? m->b.fine : m->b.coarse,
+                             *in = m->b.up ? m->b.coarse : m->b.fine;
     enum pnet_status st = find_triplets(m, by_coarse, e);
     if (!st) st = pnet_set_form_turn(by_coarse, by_fine, e);
-    if (st) return st;
-    pnet_points_name(by_coarse->triplets.count, fine, by_coarse->other);
-    pnet_points_name(by_fine->triplets.count, coarse, by_fine->other);
-    st = place_rows(by_coarse, coarse, e);
-    if (!st) st = place_rows(by_fine, fine, e);
+    if (!st) st = order_side(in, &s->in, e);
+    if (!st && out == in) {
+        s->out.row = s->in.row;
+        s->out.place = s->in.place;
+    } else if (!st) {
+        st = order_side(out, &s->out, e);
+    }
+    if (!st) pnet_set_name_rows(s);
     return st;
 }
 

@@ -27,7 +27,8 @@ static struct pnet_cells cells_of(const struct pnet_triplets *t)
     return (struct pnet_cells){.fine_rows = {.most = t->count},
         .coarse_rows = {.most = t->rows},
         .start = t->start,
-        .child = t->other};
+        .child = t->other,
+        .row = t->row};
 }
 
 /* result[row] = the sum, or mean, of x[other]. */
@@ -144,13 +145,15 @@ static void give_back(
 /* Divides the gradient of each mean by how many it is the mean of. */
 static void divide(const struct pnet_set *set, const struct pnet_array *gradient, float *to)
 {
-    const int64_t *start = set->by_out.triplets.start;
+    const struct pnet_triplets *t = &set->by_out.triplets;
     const float *g = gradient->data;
-    for (int64_t row = 0; row < gradient->rows; row++)
+    for (int64_t p = 0; p < gradient->rows; p++) {
+        int64_t count = t->start[p + 1] - t->start[p], row = pnet_triplets_row(t, p);
         for (int64_t c = 0; c < gradient->width; c++) {
-            int64_t at = row * gradient->width + c, count = start[row + 1] - start[row];
+            int64_t at = row * gradient->width + c;
             to[at] = count ? g[at] / (float)count : 0;
         }
+    }
 }
 
 /* The gradient of means. */

@@ -11,7 +11,8 @@ static void add_up(const struct pnet_triplets *t, const struct pnet_pool_arrays 
     struct pnet_cells cells = {.fine_rows = {.most = t->count},
         .coarse_rows = {.most = t->rows, .storage = p->storage},
         .start = t->start,
-        .child = t->other};
+        .child = t->other,
+        .row = t->row};
     pnet_cuda_cells_sum(&cells, p->channels, x, mean, false, result, NULL);
 }
 
@@ -43,7 +44,7 @@ enum pnet_status pnet_pool_backward_on_gpu(const struct pnet_set *set,
             back, set->several, p->channels, p->storage, argmax, gradient, result);
     else if (p->kind == PNET_POOLING_MEAN)
         pnet_cuda_triplets_mean_back(
-            back, set->by_out.triplets.start, p->channels, p->storage, gradient, result);
+            back, &set->by_out.triplets, p->channels, p->storage, gradient, result);
     else
         add_up(back, p, gradient, false, result);
     return pnet_home_leave(&set->home, p->stream, before, st, e);

@@ -218,10 +218,7 @@ static enum pnet_status list_outputs(struct making *m, struct pnet_error *e)
 static enum pnet_status find_outputs(struct making *m, struct pnet_error *e)
 {
     m->out = m->in;
-    if (m->o.kind == PNET_SET_SUBMANIFOLD) {
-        m->set->out = m->set->in;
-        return PNET_OK;
-    }
+    if (m->o.kind == PNET_SET_SUBMANIFOLD) return PNET_OK; /* the side of the inputs */
     /* The last axis first: where stride is above 1 it leaves the fewest. Any order gives the same voxels. */
     enum pnet_status st = PNET_OK;
     for (int axis = 2; axis >= 0 && !st; axis--)
@@ -229,11 +226,26 @@ static enum pnet_status find_outputs(struct making *m, struct pnet_error *e)
     return st ? st : list_outputs(m, e);
 }
 
-static enum pnet_status find_triplets(struct making *m, struct pnet_error *e)
+/* Orders the rows of a side along a curve. *along, which the caller frees, gets the place of each voxel. */
+static enum pnet_status order_side(const struct pnet_sites *s, struct pnet_set_side *side,
+    int32_t **along, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_set_side_take(side, e);
+    if (st) return st;
+    *along = pnet_library_room(s->rows, sizeof **along, e);
+    void *work = pnet_library_room((int64_t)pnet_cpu_sites_curve_work(s->rows), 1, e);
+    if (*along && work) pnet_cpu_sites_curve(s, *along, side->row, side->place, work);
+    free(work);
+    return *along && work ? PNET_OK : PNET_NO_MEMORY;
+}
+
+/* Makes both forms, by place: `in` and `out` have places for rows. */
+static enum pnet_status find_triplets(struct making *m, const struct pnet_sites *in,
+    const struct pnet_sites *out, struct pnet_error *e)
 {
     struct pnet_set *s = m->set;
     bool down = m->o.kind == PNET_SET_TRANSPOSED; /* the input is coarse */
-    const struct pnet_sites *coarse = down ? &m->in : &m->out, *fine = down ? &m->out : &m->in;
+    const struct pnet_sites *coarse = down ? in : out, *fine = down ? out : in;
     struct pnet_set_form *form = down ? &s->by_in : &s->by_out;
     form->start = pnet_library_room(coarse->rows + 1, sizeof *form->start, e);
     if (!form->start) return PNET_NO_MEMORY;
@@ -245,13 +257,33 @@ static enum pnet_status find_triplets(struct making *m, struct pnet_error *e)
     return pnet_set_form_turn(form, down ? &s->by_out : &s->by_in, e);
 }
 
+static enum pnet_status order_and_find(struct making *m, struct pnet_error *e)
+{
+    struct pnet_set *s = m->set;
+    bool same = m->o.kind == PNET_SET_SUBMANIFOLD;
+    int32_t *along_in = NULL, *along_out = NULL;
+    enum pnet_status st = order_side(&m->in, &s->in, &along_in, e);
+    if (!st && !same) st = order_side(&m->out, &s->out, &along_out, e);
+    if (same) s->out = s->in;
+    if (!st) {
+        struct pnet_sites in = m->in, out = m->out;
+        in.row = along_in;
+        out.row = same ? along_in : along_out;
+        st = find_triplets(m, &in, &out, e);
+    }
+    if (!st) pnet_set_name_rows(s);
+    free(along_in);
+    free(along_out);
+    return st;
+}
+
 static enum pnet_status make(
     struct making *m, const struct pnet_array *indices, struct pnet_error *e)
 {
     enum pnet_status st = take_indices(m, indices, e);
     if (!st) st = sort_inputs(m, e);
     if (!st) st = find_outputs(m, e);
-    return st ? st : find_triplets(m, e);
+    return st ? st : order_and_find(m, e);
 }
 
 enum pnet_status pnet_set_voxels(const struct pnet_array *indices,

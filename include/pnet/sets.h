@@ -124,14 +124,14 @@ PNET_API enum pnet_status pnet_conv_workspace(const struct pnet_set *set,
 
 /* From the caller's arrays as they are, which are contiguous (stride 0 or their width) and PNET_DTYPE_F32. Arrays and workspace
    must not overlap. Features have rows_in rows and `in` channels, gradients of outputs rows_out and `out`, and so have the
-   results. `o` may be NULL. The same arguments give the same bits for any number of threads. On the CPU results of rows do not
-   depend on the order of the rows of voxels, but gradients of weights do, in their last bits; for points `cell` of
-   pnet_points_options says what depends on it. Infinities and NaN
+   results. `o` may be NULL. The same arguments give the same bits for any number of threads. Rows of voxels in another order give
+   the same bits row by row, and of gradients of weights; for points `cell` of pnet_points_options says when. Infinities and NaN
    spread to the rows that read them; where groups are narrower than 16 channels (on a GPU 64), also to their neighbour groups.
    On a GPU features, results and gradients of rows may all be PNET_DTYPE_BF16, or all PNET_DTYPE_F16; arrays and workspace are
-   aligned to 16 bytes. For speed, rows near each other in space should lie near each other. A call that gets a workspace takes no
-   memory and waits for nothing: a CUDA graph can record it, after a first call, in which the driver loads kernels. Until the
-   recording ends, the thread makes no other calls, and no thread uses the default stream of that GPU.
+   aligned to 16 bytes. Rows of voxels and points may lie in any order without a loss of speed, because their triplets lie along a
+   curve; those of pnet_set_triplets lie as rows do, so that rows near each other in space should be near each other there. A call
+   that gets a workspace takes no memory and waits for nothing: a CUDA graph can record it, after a first call, in which the driver
+   loads kernels. Until the recording ends, the thread makes no other calls, and no thread uses the default stream of that GPU.
    PNET_USAGE: an array has another type or shape, or lies elsewhere, or the workspace is too small. PNET_NO_MEMORY. */
 PNET_API enum pnet_status pnet_conv_forward(const struct pnet_set *set,
     const struct pnet_array *features, const struct pnet_array *weights,
@@ -176,8 +176,7 @@ PNET_API enum pnet_status pnet_pool_backward(const struct pnet_set *set, enum pn
 
 /* The triplets of a set in the caller's memory, which a framework's allocator may own: a block of bytes for either order in
    which the set has them. Blocks may be copied, between devices too, and another process may use them that runs on a machine
-   with the same byte order. Voxels are not in them, nor the order in which a set of points works on its rows, which decides the
-   last bits of gradients of weights. */
+   with the same byte order. Voxels are not in them. */
 struct pnet_packed {
     size_t size;
     int64_t rows_in, rows_out, triplets;

@@ -124,8 +124,11 @@ struct pnet_mean pnet_op_elements_mean(const struct pnet_exec *x, double value)
 
 struct pnet_cells pnet_op_cells(const struct pnet_geo_view *g, enum pnet_storage storage)
 {
-    return (struct pnet_cells){{g->a_rows, g->a_live, 1, storage},
-        {g->b_rows, g->b_live, 1, storage}, g->parent, g->child_start, g->child};
+    return (struct pnet_cells){.fine_rows = {g->a_rows, g->a_live, 1, storage},
+        .coarse_rows = {g->b_rows, g->b_live, 1, storage},
+        .parent = g->parent,
+        .start = g->child_start,
+        .child = g->child};
 }
 
 struct pnet_segments pnet_op_samples(const struct pnet_tensor *t)

@@ -38,7 +38,10 @@ static bool rule(struct pnet_rule *r)
 static void forward(const struct pnet_exec *x)
 {
     const struct pnet_geo_view *g = x->geo[0];
-    struct pnet_weighted w = {pnet_op_rows(&x->out), g->forward.start, g->forward.other, g->weight};
+    struct pnet_weighted w = {.rows = pnet_op_rows(&x->out),
+        .start = g->forward.start,
+        .other = g->forward.other,
+        .weight = g->weight};
     if (x->out.type == PNET_I32)
         PNET_KERNEL(x, weighted_labels)(&w, x->in[0].data, x->out.data);
     else
@@ -49,8 +52,10 @@ static void backward(const struct pnet_exec *x)
 {
     const struct pnet_geo_view *g = x->geo[0];
     if (!x->gin[0].data) return;
-    struct pnet_weighted w = {
-        pnet_op_rows(&x->gin[0]), g->transposed.start, g->transposed.other, g->transposed_weight};
+    struct pnet_weighted w = {.rows = pnet_op_rows(&x->gin[0]),
+        .start = g->transposed.start,
+        .other = g->transposed.other,
+        .weight = g->transposed_weight};
     PNET_KERNEL(x, weighted_rows)
     (&w, x->gout.width, x->gout.data, x->gin_add[0], x->gin[0].data);
 }

@@ -54,8 +54,9 @@ static bool has_labels(const struct pnet_exec *x)
 static struct pnet_cells cells_of(const struct pnet_exec *x)
 {
     if (x->geo[0]) return pnet_op_cells(x->geo[0], x->out.storage);
-    return (struct pnet_cells){
-        pnet_op_rows(&x->in[0]), pnet_op_rows(&x->out), NULL, x->in[0].row_splits, NULL};
+    return (struct pnet_cells){.fine_rows = pnet_op_rows(&x->in[0]),
+        .coarse_rows = pnet_op_rows(&x->out),
+        .start = x->in[0].row_splits};
 }
 
 static size_t work(const struct pnet_exec *x, bool backward)

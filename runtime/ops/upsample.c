@@ -41,8 +41,11 @@ static bool is_identity(const struct pnet_exec *x)
 static struct pnet_nearest nearest_of(const struct pnet_exec *x)
 {
     const struct pnet_geo_view *g = x->geo[0];
-    return (struct pnet_nearest){{g->a_rows, g->a_live, 1, x->out.storage},
-        {g->b_rows, g->b_live, 1, x->out.storage}, g->k, g->nearest, g->distance2};
+    return (struct pnet_nearest){.fine_rows = {g->a_rows, g->a_live, 1, x->out.storage},
+        .coarse_rows = {g->b_rows, g->b_live, 1, x->out.storage},
+        .k = g->k,
+        .index = g->nearest,
+        .distance2 = g->distance2};
 }
 
 /* Row counts come from the tensors: the item's are not known where workspace is planned. */

@@ -67,6 +67,14 @@ static inline void device_work_end(struct device_work *w, const char *text)
     pnet_cuda_free(w->memory);
 }
 
+/* The row at each place, in device memory, for a set with spare rows that are not there. */
+static inline const int32_t *device_rows(
+    const int32_t *row, int64_t live, const struct pnet_triplets *set)
+{
+    return device_copy_into(
+        row, (size_t)live * sizeof *row, (size_t)set->rows * sizeof *row);
+}
+
 /* A set as a schedule knows it: rows and triplets of its capacity class, the true number in device memory, starts of rows
    that are not there leading nowhere. Without tiles for `slots` = 0; tiles with more neighbours than that list nothing. */
 static inline struct pnet_triplets device_set(

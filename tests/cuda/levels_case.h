@@ -264,11 +264,16 @@ static inline struct cells make_cells(int64_t fine, int64_t coarse)
     at = host_bytes((size_t)(coarse + 1) * sizeof *at);
     memcpy(at, start, (size_t)(coarse + 1) * sizeof *at);
     for (int64_t row = 0; row < fine; row++) child[at[parent[row]]++] = (int32_t)row;
-    c.cpu = (struct pnet_cells){pnet_count(fine), pnet_count(coarse), parent, start, child};
-    c.gpu = (struct pnet_cells){device_count(fine, 1), device_count(coarse, 1),
-        device_ints(parent, fine, fine + SLACK),
-        device_offsets(start, coarse + 1, coarse + 1 + SLACK),
-        device_ints(child, fine, fine + SLACK)};
+    c.cpu = (struct pnet_cells){.fine_rows = pnet_count(fine),
+        .coarse_rows = pnet_count(coarse),
+        .parent = parent,
+        .start = start,
+        .child = child};
+    c.gpu = (struct pnet_cells){.fine_rows = device_count(fine, 1),
+        .coarse_rows = device_count(coarse, 1),
+        .parent = device_ints(parent, fine, fine + SLACK),
+        .start = device_offsets(start, coarse + 1, coarse + 1 + SLACK),
+        .child = device_ints(child, fine, fine + SLACK)};
     return c;
 }
 

@@ -139,10 +139,12 @@ static void test_sums(int64_t rows, int64_t others, int64_t mean, int64_t longes
     float *weight = random_floats(at, false), *x = random_features(others * c, false);
     for (int64_t i = 0; i < at; i++) other[i] = (int32_t)random_below(others);
     for (int64_t i = 0; i < others; i++) label[i] = (int32_t)random_below(20) - 1;
-    struct pnet_weighted cpu = {pnet_count(rows), start, other, weight};
-    struct pnet_weighted gpu = {device_count(rows, 1),
-        device_offsets(start, rows + 1, rows + 1 + SLACK), device_ints(other, at, at + SLACK),
-        device_floats(weight, at, at + SLACK)};
+    struct pnet_weighted cpu = {
+        .rows = pnet_count(rows), .start = start, .other = other, .weight = weight};
+    struct pnet_weighted gpu = {.rows = device_count(rows, 1),
+        .start = device_offsets(start, rows + 1, rows + 1 + SLACK),
+        .other = device_ints(other, at, at + SLACK),
+        .weight = device_floats(weight, at, at + SLACK)};
     float *gx = device_features(x, others * c, (others + SLACK) * c);
     for (int way = 0; way < 4; way++) {
         bool add = way & 1;

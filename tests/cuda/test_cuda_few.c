@@ -5,12 +5,10 @@
 #ifdef PNET_CUDA_BUILT
 #include "tests/cuda/mvmr_case.h"
 
-static bool brief;
-
 static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, bool transposed,
     bool add, bool with_bias, enum pnet_activation act)
 {
-    struct mvmr_case c = {pnet_cuda_mvmr, 1, 2, brief};
+    struct mvmr_case c = {pnet_cuda_mvmr, 1, 2};
     check_mvmr_case(&c, l, t, transposed, add, with_bias, act);
 }
 
@@ -64,7 +62,7 @@ static void check_parts(void)
 {
     struct layer l = {150, 100, 27, 1, {768, 1100, 1}};
     struct conv_set set = conv_set_random(l.rows, l.others, l.cells, l.degree, 29);
-    struct mvmr_case c = {pnet_cuda_mvmr_whole, 0, 2, brief};
+    struct mvmr_case c = {pnet_cuda_mvmr_whole, 0, 2};
     check_mvmr_case(&c, &l, &set.t, false, false, true, PNET_ACT_NONE);
     check_mvmr_case(&c, &l, &set.t, true, false, false, PNET_ACT_RELU);
     conv_set_free(&set);
@@ -96,8 +94,7 @@ int main(void)
         printf("skipped: %s\n", why);
         return check_failed ? 1 : 77;
     }
-    brief = getenv("PNET_SHORT") != NULL;
-    if (brief) {
+    if (getenv("PNET_SHORT")) {
         check_layer((struct layer){65, 60, 27, 5, {72, 130, 1}}, true);
         check_layer((struct layer){200, 60, 27, 5, {33, 20, 1}}, false);
     } else {

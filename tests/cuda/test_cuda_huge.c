@@ -118,7 +118,13 @@ static struct pnet_triplets make_triplets(const struct pnet_level *l)
     pnet_cuda_triplets_write(l, l, &nb, NULL, start, other, cell, work);
     printf("%lld triplets: %.1f ms\n", (long long)count, 1e3 * (seconds() - begin));
     pnet_device_free(gpu, work);
-    return (struct pnet_triplets){l->rows, l->rows, count, CELLS, start, other, cell, NULL, {0}};
+    return (struct pnet_triplets){.rows = l->rows,
+        .others = l->rows,
+        .count = count,
+        .cells = CELLS,
+        .start = start,
+        .other = other,
+        .cell = cell};
 }
 
 /* One row of the product in double, from the triplets of the device. */

@@ -220,10 +220,16 @@ static void test_interpolate(int64_t fine, int64_t coarse, int32_t k, int32_t c)
         index[at] = none ? -1 : (int32_t)random_below(random_below(2) ? coarse : 1 + coarse / 8);
         distance2[at] = (float)random_below(1000) * 0.001f;
     }
-    struct pnet_nearest cpu = {pnet_count(fine), pnet_count(coarse), k, index, distance2};
-    struct pnet_nearest gpu = {device_count(fine, 1), device_count(coarse, 1), k,
-        device_ints(index, fine * k, (fine + SLACK) * k),
-        device_floats(distance2, fine * k, (fine + SLACK) * k)};
+    struct pnet_nearest cpu = {.fine_rows = pnet_count(fine),
+        .coarse_rows = pnet_count(coarse),
+        .k = k,
+        .index = index,
+        .distance2 = distance2};
+    struct pnet_nearest gpu = {.fine_rows = device_count(fine, 1),
+        .coarse_rows = device_count(coarse, 1),
+        .k = k,
+        .index = device_ints(index, fine * k, (fine + SLACK) * k),
+        .distance2 = device_floats(distance2, fine * k, (fine + SLACK) * k)};
     float *x = random_features(coarse * c, false);
     float *gx = device_features(x, coarse * c, (coarse + SLACK) * c);
     float *want = host_bytes((size_t)(fine * c) * sizeof *want);

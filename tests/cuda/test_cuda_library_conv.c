@@ -192,6 +192,79 @@ static void test_odd(void)
     }
 }
 
+/* Rows of the first matrix, `moved` of them NULL or where row r comes from, as `b` stores them. */
+static void *put_moved(const float *from, const int64_t *moved, int64_t count, int32_t width,
+    enum pnet_dtype dtype)
+{
+    float *to = sets_room((size_t)count, sizeof *to);
+    for (int64_t r = 0; r < count / width; r++)
+        memcpy(to + r * width, from + (moved ? moved[r] : r) * width, (size_t)width * sizeof *to);
+    void *d = gpu_put_floats(to, count, dtype);
+    free(to);
+    return d;
+}
+
+/* How many rows of two results have other bits. */
+static int64_t count_others(const void *got, const void *of, const int64_t *moved, int64_t count,
+    int32_t width, enum pnet_dtype dtype)
+{
+    size_t row = (size_t)width * gpu_element(dtype), bytes = (size_t)(count / width) * row;
+    char *a = sets_room(bytes, 1), *b = sets_room(bytes, 1);
+    int64_t wrong = 0;
+    gpu_get(a, got, bytes);
+    gpu_get(b, of, bytes);
+    for (int64_t r = 0; r < count / width; r++)
+        wrong += memcmp(a + (size_t)r * row, b + (size_t)(moved ? moved[r] : r) * row, row) != 0;
+    free(a);
+    free(b);
+    return wrong;
+}
+
+/* Rows shuffled give the shuffled results, bit for bit, and the same gradients of weights. */
+static void test_rows(const int32_t of[3], const struct way *w, enum pnet_set_kind kind)
+{
+    struct both a = {.c = layer(kind, of[0], of[1], of[2])}, b;
+    sets_fill(&a.c, 3, -1);
+    int64_t *moved = sets_room((size_t)a.c.rows, sizeof *moved),
+            *outs = kind == PNET_SET_SUBMANIFOLD ? moved : NULL;
+    begin(&a, w, NULL);
+    b = (struct both){.c = a.c};
+    b.c.index = sets_room((size_t)a.c.rows * 4, sizeof *b.c.index);
+    memcpy(b.c.index, a.c.index, (size_t)a.c.rows * 4 * sizeof *b.c.index);
+    sets_shuffle(&b.c, moved);
+    begin(&b, w, NULL);
+    gpu_free(b.features);
+    gpu_free(b.gradient);
+    gpu_free(b.weights);
+    b.features = put_moved(a.s.features, moved, a.s.feature_count, of[0], w->stored);
+    b.gradient = put_moved(a.s.gradient, outs, a.s.result_count, of[1], w->stored);
+    b.weights = gpu_copy(a.s.weights, (size_t)a.s.weight_count * sizeof(float));
+    struct pnet_conv_options o = {.size = sizeof o, .groups = of[2], .precision = w->products};
+    NEED(run(&a, &o, false, &e));
+    NEED(run(&b, &o, false, &e));
+    int64_t y = count_others(b.result, a.result, outs, a.s.result_count, of[1], w->stored),
+            x = count_others(b.to_features, a.to_features, moved, a.s.feature_count, of[0], w->stored),
+            dw = count_others(
+                b.to_weights, a.to_weights, NULL, a.s.weight_count, of[1], PNET_DTYPE_F32);
+    CHECKF(moved[0] != 0 && !y && !x && !dw,
+        "%s, kind %d, %d to %d channels, %d groups: %lld, %lld, %lld rows differ", w->name, (int)kind,
+        (int)of[0], (int)of[1], (int)of[2], (long long)y, (long long)x, (long long)dw);
+    end(&a);
+    end(&b);
+    free(a.c.index);
+    free(b.c.index);
+    free(moved);
+}
+
+static void test_all_rows(void)
+{
+    static const int32_t channels[][3] = {
+        {3, 32, 1}, {64, 96, 1}, {5, 7, 1}, {128, 256, 1}, {64, 64, 4}, {24, 24, 24}};
+    for (int n = 0; n < 6; n++)
+        for (int way = 0; way < WAYS; way++)
+            test_rows(channels[n], &ways[way], (enum pnet_set_kind)((n + way) % 3));
+}
+
 /* A workspace that all three sums share, and a canary behind it. */
 static size_t share_workspace(struct both *b, struct pnet_conv_options *o)
 {
@@ -352,6 +425,7 @@ int main(void)
     test_refused();
     test_sums();
     test_odd();
+    test_all_rows();
     for (int i = 0; i < WAYS; i++) test_recorded(&ways[i]);
     test_order();
     CHECK(cudaPeekAtLastError() == cudaSuccess);

@@ -168,6 +168,22 @@ static struct pnet_packed turned(const struct pnet_packed *p)
     return t;
 }
 
+/* But for the heads, and for the tiles, blocks of the GPU are those of the CPU: triplets in one order. */
+static void check_blocks(
+    const struct pnet_set *cpu, struct pnet_packed *own, const struct pnet_packed *of_gpu)
+{
+    enum { HEAD = 64, END = 16 };
+    own->by_out = sets_room(own->by_out_bytes, 1);
+    own->by_in = sets_room(own->by_in_bytes, 1);
+    NEED(pnet_set_pack(cpu, own, &e));
+    CHECK(!memcmp((char *)own->by_out + HEAD, (char *)of_gpu->by_out + HEAD,
+        own->by_out_bytes - HEAD - END));
+    CHECK(!memcmp((char *)own->by_in + HEAD, (char *)of_gpu->by_in + HEAD,
+        own->by_in_bytes - HEAD - END));
+    free(own->by_out);
+    free(own->by_in);
+}
+
 /* Sets that have tiles, and the same turned around. Blocks of the GPU are a set on the CPU too. */
 static void test_bits(void)
 {
@@ -181,6 +197,7 @@ static void test_bits(void)
         struct pnet_packed without = {.size = sizeof without};
         NEED(pnet_set_packed_sizes(cpu, &without, &e));
         CHECK(without.triplets == p.triplets && without.by_out_bytes <= p.by_out_bytes);
+        check_blocks(cpu, &without, &host);
         for (int stored = 0; stored < 2; stored++) {
             enum pnet_dtype dtype = stored ? PNET_DTYPE_BF16 : PNET_DTYPE_F32;
             same_bits(&c, gpu, same, dtype, "unpacked");

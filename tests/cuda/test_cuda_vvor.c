@@ -73,13 +73,20 @@ static void check(const struct layer *l, const struct pnet_triplets *t,
         .swapped = l->swapped,
         .add = l->add,
         .storage = storage};
+    /* the same with rows in another order */
+    struct pnet_vvor mixed = v;
+    int32_t *row = conv_mixed_rows(t->rows);
+    size_t width = (size_t)(l->swapped ? s.cin : s.cout);
+    float *side = conv_mix(l->swapped ? in : gout, row, t->rows, width * sizeof *side);
+    *(l->swapped ? &mixed.in : &mixed.gout) = device_matrix(side, (size_t)t->rows, width, storage);
+    const int32_t *named = device_rows(row, t->rows, set);
     double *in64 = conv_widen(in, in_size), *gout64 = conv_widen(gout, gout_size);
     double *want = conv_alloc(weights(l) * sizeof *want);
     pnet_ref_vvor(t, s, in64, gout64, l->swapped, want);
     if (l->add)
         for (size_t i = 0; i < weights(l); i++) want[i] += (double)old[i];
     for (int p = PNET_FP32; p <= PNET_FP16; p++) {
-        v.precision = (enum pnet_precision)p;
+        v.precision = mixed.precision = (enum pnet_precision)p;
         if (storage != PNET_STORE_F32 && storage != pnet_storage_of(v.precision)) continue;
         struct pnet_triplets tiles = device_set_tiles(set);
         bool tiled = pnet_cuda_conv_reads_tiles(&(struct pnet_conv_sum){.shape = s,
@@ -89,18 +96,22 @@ static void check(const struct layer *l, const struct pnet_triplets *t,
             .storage = storage,
             .algo = v.algo});
         v.triplets = tiled && l->slots == PNET_TILE_SLOTS ? &tiles : set;
-        float *first = run(v, old, weights(l)), *again = run(v, old, weights(l));
+        struct pnet_triplets other = *v.triplets;
+        other.row = named;
+        mixed.triplets = &other;
+        float *first = run(v, old, weights(l)), *again = run(mixed, old, weights(l));
         double error = conv_error(first, want, weights(l));
         CHECKF(error <= tolerance[p],
             "precision %d storage %d: %lld x %lld rows, %d cells, %d -> %d, %d groups, swapped %d, "
             "add %d, slots %lld: error %g",
             p, (int)storage, (long long)l->rows, (long long)l->others, l->cells, s.cin, s.cout,
             s.groups, l->swapped, l->add, (long long)l->slots, error);
-        CHECKF(memcmp(first, again, weights(l) * sizeof *first) == 0, "a second run differs");
+        CHECKF(memcmp(first, again, weights(l) * sizeof *first) == 0, "rows in another order differ");
         free(first), free(again);
     }
-    device_free(v.in), device_free(v.gout);
-    free(in), free(gout), free(old), free(in64), free(gout64), free(want);
+    device_free(v.in), device_free(v.gout), device_free(named);
+    device_free(l->swapped ? mixed.in : mixed.gout);
+    free(in), free(gout), free(row), free(side), free(old), free(in64), free(gout64), free(want);
 }
 
 static void check_set(const struct layer *l, struct conv_set set)

@@ -52,8 +52,10 @@ static inline void corners_free(struct corners *c)
 static inline struct pnet_weighted corners_weighted(const struct corners *c, bool back)
 {
     const struct set *s = back ? &c->back : &c->set;
-    return (struct pnet_weighted){
-        pnet_count(s->t.rows), s->start, s->other, back ? c->back_weight : c->weight};
+    return (struct pnet_weighted){.rows = pnet_count(s->t.rows),
+        .start = s->start,
+        .other = s->other,
+        .weight = back ? c->back_weight : c->weight};
 }
 
 #endif

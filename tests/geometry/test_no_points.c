@@ -71,7 +71,7 @@ int main(void)
         CHECK(start[0] == 0);
         pnet_cpu_corners_write(&fine, &coarse, k, NULL, start, NULL, NULL, NULL, corners_work);
     }
-    struct pnet_weighted nothing = {pnet_count(0), start, NULL, NULL};
+    struct pnet_weighted nothing = {.rows = pnet_count(0), .start = start};
     pnet_cpu_weighted_rows(&nothing, 4, NULL, false, NULL);
     pnet_cpu_weighted_labels(&nothing, NULL, NULL);
     return check_end();

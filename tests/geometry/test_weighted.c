@@ -67,14 +67,16 @@ static void test_sums(void)
         pnet_cpu_isa_limit(names[n]);
         for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
             for (int variant = 0; variant < 4; variant++) {
-                struct pnet_weighted w = {
-                    pnet_count(ROWS), start, other, variant & 2 ? weight : NULL};
+                struct pnet_weighted w = {.rows = pnet_count(ROWS),
+                    .start = start,
+                    .other = other,
+                    .weight = variant & 2 ? weight : NULL};
                 check_sums(&w, widths[k], x, variant & 1, names[n]);
             }
     }
     pnet_cpu_isa_limit(NULL);
     int32_t label[OTHERS], got[ROWS];
-    struct pnet_weighted w = {pnet_count(ROWS), start, other, NULL};
+    struct pnet_weighted w = {.rows = pnet_count(ROWS), .start = start, .other = other};
     for (int i = 0; i < OTHERS; i++) label[i] = i * 3;
     pnet_cpu_weighted_labels(&w, label, got);
     for (int row = 0; row < ROWS; row++)

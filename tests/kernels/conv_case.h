@@ -105,7 +105,13 @@ static inline struct conv_set conv_set_alloc(
     struct conv_set s = {.start = conv_alloc((size_t)(rows + 1) * sizeof(int64_t)),
         .other = conv_alloc((size_t)count * sizeof(int32_t)),
         .cell = conv_alloc((size_t)count * sizeof(uint16_t))};
-    s.t = (struct pnet_triplets){rows, others, count, cells, s.start, s.other, s.cell, NULL, {0}};
+    s.t = (struct pnet_triplets){.rows = rows,
+        .others = others,
+        .count = count,
+        .cells = cells,
+        .start = s.start,
+        .other = s.other,
+        .cell = s.cell};
     return s;
 }
 
@@ -114,6 +120,30 @@ static inline void conv_set_free(struct conv_set *s)
     free(s->start);
     free(s->other);
     free(s->cell);
+}
+
+/* All rows in an order of their own. */
+static inline int32_t *conv_mixed_rows(int64_t rows)
+{
+    int32_t *row = conv_alloc((size_t)rows * sizeof *row);
+    uint64_t state = 17;
+    for (int64_t p = 0; p < rows; p++) row[p] = (int32_t)p;
+    for (int64_t p = rows - 1; p > 0; p--) {
+        int64_t q = (int64_t)(conv_random(&state) % (uint64_t)(p + 1));
+        int32_t other = row[p];
+        row[p] = row[q];
+        row[q] = other;
+    }
+    return row;
+}
+
+/* The row at each place goes where `row` says, `bytes` each. */
+static inline void *conv_mix(const void *rows, const int32_t *row, int64_t count, size_t bytes)
+{
+    char *mixed = conv_alloc((size_t)count * bytes);
+    for (int64_t p = 0; p < count; p++)
+        memcpy(mixed + (size_t)row[p] * bytes, (const char *)rows + (size_t)p * bytes, bytes);
+    return mixed;
 }
 
 static inline int conv_compare(const void *a, const void *b)

@@ -5,19 +5,6 @@
 
 static const double TOLERANCE = 1e-6;
 
-/* All rows in an order of their own. */
-static int32_t *mixed_rows(int64_t rows)
-{
-    int32_t *sequence = conv_alloc((size_t)rows * sizeof *sequence);
-    for (int64_t i = 0; i < rows; i++) sequence[i] = (int32_t)(rows - 1 - i);
-    for (int64_t i = 0; i + 5 < rows; i += 3) {
-        int32_t row = sequence[i];
-        sequence[i] = sequence[i + 5];
-        sequence[i + 5] = row;
-    }
-    return sequence;
-}
-
 static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, bool transposed,
     bool add, bool with_bias, enum pnet_activation act)
 {
@@ -30,22 +17,40 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
     pnet_ref_mvmr(t, s, in64, weight64, with_bias ? bias64 : NULL, transposed, want);
     layer_activate(want, out_size, act, 0.125);
     float *first = NULL;
-    int32_t *sequence = mixed_rows(t->rows);
+    int32_t *row = conv_mixed_rows(t->rows);
+    struct pnet_triplets mixed = *t;
+    mixed.row = row;
     char text[160];
     layer_describe(l, pnet_cpu_isa(), text);
-    for (int threads = 1; threads <= 4; threads++) { /* the last ones take rows in another order */
+    for (int threads = 1; threads <= 4; threads++) { /* the last ones with rows in another order */
+        const struct pnet_triplets *set = threads == 4 ? &mixed : t;
+        size_t width = (size_t)s.cout * sizeof(float);
         omp_set_num_threads(threads);
         float *out = conv_poison(out_size);
         if (add) memcpy(out, old, out_size * sizeof *out);
-        struct conv_work work = conv_work(pnet_cpu_mvmr_work(t, s, PNET_FP32));
-        struct pnet_mvmr m = {t, s, in, weight, with_bias ? bias : NULL, out, transposed, add, act,
-            0.125f, PNET_FP32, PNET_STORE_F32, PNET_ALGO_DEFAULT, NULL,
-            threads == 4 ? sequence : NULL};
+        if (add && threads == 4) {
+            free(out);
+            out = conv_mix(old, row, t->rows, width);
+        }
+        struct conv_work work = conv_work(pnet_cpu_mvmr_work(set, s, PNET_FP32));
+        struct pnet_mvmr m = {.triplets = set,
+            .shape = s,
+            .in = in,
+            .weight = weight,
+            .bias = with_bias ? bias : NULL,
+            .out = out,
+            .transposed = transposed,
+            .add = add,
+            .act = act,
+            .slope = 0.125f,
+            .precision = PNET_FP32};
         pnet_cpu_mvmr(&m, conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         if (first) {
-            CHECKF(!out_size || memcmp(out, first, out_size * sizeof *out) == 0,
+            float *as = threads == 4 ? conv_mix(first, row, t->rows, width) : first;
+            CHECKF(!out_size || memcmp(out, as, out_size * sizeof *out) == 0,
                 "%s: %d threads differ from one", text, threads);
+            if (as != first) free(as);
             free(out);
             continue;
         }
@@ -58,7 +63,7 @@ static void check_mvmr(const struct layer *l, const struct pnet_triplets *t, boo
             text, error, transposed, add, with_bias, (int)act);
     }
     free(first);
-    free(sequence);
+    free(row);
     free(in), free(weight), free(bias), free(old), free(in64), free(weight64), free(bias64),
         free(want);
 }
@@ -77,23 +82,33 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
         for (size_t i = 0; i < layer_weights(l); i++) want[i] += (double)old[i];
     }
     float *first = NULL;
-    int32_t *sequence = mixed_rows(t->rows);
+    int32_t *row = conv_mixed_rows(t->rows);
+    struct pnet_triplets mixed = *t;
+    mixed.row = row;
     char text[160];
     layer_describe(l, pnet_cpu_isa(), text);
-    for (int threads = 1; threads <= 4; threads++) { /* the last ones take rows in another order */
-        bool mixed = threads == 4;
+    float *rows = conv_mix(swapped ? in : gout, row, t->rows,
+        (size_t)(swapped ? s.cin : s.cout) * sizeof *rows);
+    for (int threads = 1; threads <= 4; threads++) { /* the last ones with rows in another order */
+        bool other = threads == 4;
         omp_set_num_threads(threads);
         float *gweight = conv_poison(layer_weights(l));
         if (add) memcpy(gweight, old, layer_weights(l) * sizeof *gweight);
         struct conv_work work = conv_work(pnet_cpu_vvor_work(t, s, PNET_FP32));
-        pnet_cpu_vvor(&(struct pnet_vvor){t, s, in, gout, gweight, swapped, add, PNET_FP32,
-                          PNET_STORE_F32, PNET_ALGO_DEFAULT, NULL, mixed ? sequence : NULL},
+        pnet_cpu_vvor(&(struct pnet_vvor){.triplets = other ? &mixed : t,
+                          .shape = s,
+                          .in = other && swapped ? rows : in,
+                          .gout = other && !swapped ? rows : gout,
+                          .gweight = gweight,
+                          .swapped = swapped,
+                          .add = add,
+                          .precision = PNET_FP32},
             conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         double error = conv_error(gweight, want, layer_weights(l));
-        CHECKF(error <= TOLERANCE, "%s: vvor error %g (swapped %d, add %d, mixed %d)", text, error,
-            swapped, add, mixed);
-        CHECKF(!first || mixed || memcmp(gweight, first, layer_weights(l) * sizeof *gweight) == 0,
+        CHECKF(error <= TOLERANCE, "%s: vvor error %g (swapped %d, add %d, other rows %d)", text, error,
+            swapped, add, other);
+        CHECKF(!first || memcmp(gweight, first, layer_weights(l) * sizeof *gweight) == 0,
             "%s: %d threads differ from one", text, threads);
         if (first)
             free(gweight);
@@ -101,8 +116,8 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
             first = gweight;
     }
     free(first);
-    free(sequence);
-    free(in), free(gout), free(old), free(in64), free(gout64), free(want);
+    free(row);
+    free(in), free(gout), free(rows), free(old), free(in64), free(gout64), free(want);
 }
 
 static const struct layer_checks checks = {check_mvmr, check_vvor};

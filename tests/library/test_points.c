@@ -244,7 +244,7 @@ static int64_t count_moved(const struct shuffled *p)
     return others;
 }
 
-/* The same of the set that the blocks of `two` make: they keep the order in which rows are worked on. Damaged blocks are
+/* The same of the set that the blocks of `two` make: they keep the order in which triplets lie. Damaged blocks are
    refused. */
 static int64_t count_packed(const struct shuffled *p)
 {
@@ -257,21 +257,22 @@ static int64_t count_packed(const struct shuffled *p)
     NEED(pnet_set_unpack(&b, &set, &e));
     int64_t others = count_moved(&(struct shuffled){p->one, set, p->in, p->out});
     pnet_set_free(set);
-    if (b.by_out_bytes %
-        64) { /* its end: the order of rows, and 8 bytes more than a multiple of 64 */
-        int32_t *order = (int32_t *)(void *)((char *)b.by_out + (b.by_out_bytes / 64 * 64) -
-                                             ((size_t)b.rows_out * 4 + 63) / 64 * 64);
-        static const int32_t wrong[] = {-1, INT32_MAX};
-        int32_t first = order[0];
-        for (int i = 0; i < 3; i++) {
-            order[0] = i < 2 ? wrong[i] : order[1];
-            REFUSED(pnet_set_unpack(&b, &other, &e), PNET_BAD_DATA, "order of rows");
+    if (b.by_out_bytes % 64) { /* the end: rows by place, places by row, and 16 bytes more than a multiple of 64 */
+        size_t stretch = ((size_t)b.rows_out * 4 + 63) / 64 * 64, end = b.by_out_bytes / 64 * 64;
+        for (int list = 1; list <= 2; list++) {
+            int32_t *at = (int32_t *)(void *)((char *)b.by_out + end - (size_t)list * stretch);
+            const int32_t wrong[] = {-1, INT32_MAX, at[1]};
+            int32_t first = at[0];
+            for (int i = 0; i < 3; i++) {
+                at[0] = wrong[i];
+                REFUSED(pnet_set_unpack(&b, &other, &e), PNET_BAD_DATA, "rows and places");
+            }
+            at[0] = first;
         }
-        order[0] = first;
         NEED(pnet_set_unpack(&b, &other, &e));
         pnet_set_free(other);
         other = NULL;
-        b.by_out_bytes -= 8;
+        b.by_out_bytes -= 16;
         REFUSED(pnet_set_unpack(&b, &other, &e), PNET_BAD_DATA, "more or fewer");
     }
     free(b.by_out);

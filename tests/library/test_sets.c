@@ -251,7 +251,7 @@ static bool same(const float *a, const float *b, int64_t count)
     return memcmp(a, b, (size_t)count * sizeof *a) == 0;
 }
 
-/* Rows shuffled give the shuffled results, bit for bit. */
+/* Rows shuffled give the shuffled results, bit for bit, and the same gradients of weights. */
 static void test_shuffled(void)
 {
     for (int kind = 0; kind < 3; kind++) {
@@ -283,6 +283,7 @@ static void test_shuffled(void)
             wrong += moves && !same(t.result + i * c.out, s.result + moved[i] * c.out, c.out);
         }
         if (!moves) CHECK(same(t.result, s.result, s.result_count));
+        CHECKF(same(t.to_weights, s.to_weights, s.weight_count), "kind %d: weights differ", kind);
         CHECKF(!wrong, "kind %d: %d of %d rows differ", kind, (int)wrong, (int)c.rows);
         free(moved);
         sets_drop(&s);

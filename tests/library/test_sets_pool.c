@@ -209,7 +209,7 @@ static struct blocks pack(const struct pnet_set *set)
 {
     struct blocks b = {.p = {.size = sizeof b.p}};
     NEED(pnet_set_packed_sizes(set, &b.p, &e));
-    CHECK(!b.p.by_out && !b.p.by_in && b.p.by_out_bytes % 64 == 0);
+    CHECK(!b.p.by_out && !b.p.by_in && b.p.by_out_bytes % 16 == 0);
     b.bytes = b.p.by_out_bytes + b.p.by_in_bytes;
     b.memory = sets_room(b.bytes, 1);
     memset(b.memory, 0x55, b.bytes);

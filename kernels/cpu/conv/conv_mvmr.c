@@ -33,7 +33,6 @@ struct plan {
 struct job {
     struct plan plan;
     const struct pnet_triplets *triplets; /* NULL: a dense product */
-    const int32_t *sequence;
     const float *in, *weight, *bias;
     float *out, *packed;
     bool transposed, add;
@@ -127,7 +126,7 @@ static void fill_panel(const struct job *j, const struct pnet_row_block *tile, i
     if (tile->other)
         isa->sum_runs(panel, in, stride, width, tile->other, runs, count);
     else
-        isa->copy_rows(panel, in + (size_t)tile->row * stride, stride, width, runs, count);
+        isa->copy_rows(panel, in + (size_t)tile->place * stride, stride, width, runs, count);
 }
 
 /* Adds the products of `count` runs of cell k to the sums of column blocks [first, end). A panel
@@ -208,7 +207,7 @@ static void run_task(const struct job *j, int64_t number, int first, int end, ch
     int rows = smaller(p->tile, p->rows - row);
     size_t block_floats = (size_t)p->tile * (size_t)p->block;
     if (j->triplets)
-        pnet_row_block_load(&tile, j->triplets, j->sequence, row, rows);
+        pnet_row_block_load(&tile, j->triplets, row, rows);
     else
         pnet_row_block_identity(&tile, row, rows);
     memset(sums, 0, (size_t)(end - first) * block_floats * sizeof *sums);
@@ -257,12 +256,12 @@ static void depthwise(const struct pnet_mvmr *m, void *work)
     char *memory = pnet_align64_pointer(work);
 #pragma omp parallel for schedule(dynamic, 256)
     for (int64_t place = 0; place < t->rows; place++) {
-        int64_t i = m->sequence ? m->sequence[place] : place;
+        int64_t i = pnet_triplets_row(t, place);
         float *sums = (float *)(void *)(memory + (size_t)omp_get_thread_num() *
                                                      depthwise_thread_bytes(channels));
         float *out = m->out + i * channels;
-        int64_t begin = t->start[i];
-        isa->depthwise(channels, t->start[i + 1] - begin, t->cell + begin, t->other + begin, m->in,
+        int64_t begin = t->start[place];
+        isa->depthwise(channels, t->start[place + 1] - begin, t->cell + begin, t->other + begin, m->in,
             m->weight, sums);
         if (m->bias) {
             for (int c = 0; c < channels; c++) sums[c] += m->bias[c];
@@ -294,7 +293,6 @@ void pnet_cpu_mvmr(const struct pnet_mvmr *m, void *work)
     }
     struct job j = {.plan = make_plan(t->rows, t->cells, t->count, m->shape),
         .triplets = t,
-        .sequence = m->sequence,
         .in = m->in,
         .weight = m->weight,
         .bias = m->bias,

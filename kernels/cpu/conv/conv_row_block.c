@@ -48,40 +48,13 @@ static void move_back(int32_t *first, int32_t cells)
     first[0] = 0;
 }
 
-/* Rows of a sequence, whose triplets do not follow each other: runs count from the first triplet of the set. */
-static void load_places(struct pnet_row_block *tile, const struct pnet_triplets *t)
+void pnet_row_block_load(
+    struct pnet_row_block *tile, const struct pnet_triplets *t, int64_t place, int rows)
 {
-    int32_t *first = tile->first;
-    struct pnet_run *list = tile->unordered;
-    size_t runs = 0;
-    memset(first, 0, (size_t)(t->cells + 1) * sizeof *first);
-    for (int r = 0; r < tile->rows; r++) {
-        int64_t row = pnet_row_block_row(tile, r);
-        int32_t end = (int32_t)t->start[row + 1];
-        for (int32_t begin = (int32_t)t->start[row], i = begin; i < end; i++) {
-            if (i + 1 < end && t->cell[i + 1] == t->cell[i]) continue;
-            first[t->cell[i] + 1]++;
-            list[runs++] = (struct pnet_run){r, begin, i + 1};
-            begin = i + 1;
-        }
-    }
-    for (int32_t k = 0; k < t->cells; k++) first[k + 1] += first[k];
-    for (size_t i = 0; i < runs; i++) tile->run[first[t->cell[list[i].begin]]++] = list[i];
-    move_back(first, t->cells);
-    tile->other = t->other;
-}
-
-void pnet_row_block_load(struct pnet_row_block *tile, const struct pnet_triplets *t,
-    const int32_t *sequence, int64_t row, int rows)
-{
-    tile->row = row;
+    tile->place = place;
     tile->rows = rows;
-    tile->sequence = sequence;
-    if (sequence) {
-        load_places(tile, t);
-        return;
-    }
-    int64_t base = t->start[row];
+    tile->row = t->row ? t->row + place : NULL;
+    int64_t base = t->start[place];
     const uint16_t *cell = t->cell + base;
     int32_t *first = tile->first;
     struct pnet_run *list = tile->unordered;
@@ -90,8 +63,8 @@ void pnet_row_block_load(struct pnet_row_block *tile, const struct pnet_triplets
     /* A run is written at each of its triplets and kept at the last one, which spares a branch;
        `begin` holds its cell until the order is known. */
     for (int r = 0; r < rows; r++) {
-        int32_t end = (int32_t)(t->start[row + r + 1] - base);
-        for (int32_t i = (int32_t)(t->start[row + r] - base); i < end; i++) {
+        int32_t end = (int32_t)(t->start[place + r + 1] - base);
+        for (int32_t i = (int32_t)(t->start[place + r] - base); i < end; i++) {
             bool last = i + 1 == end || cell[i + 1] != cell[i];
             list[runs] = (struct pnet_run){r, cell[i], i + 1};
             first[cell[i] + 1] += last;
@@ -113,8 +86,8 @@ void pnet_row_block_identity(struct pnet_row_block *tile, int64_t row, int rows)
     for (int r = 0; r < rows; r++) tile->run[r] = (struct pnet_run){r, r, r + 1};
     tile->first[0] = 0;
     tile->first[1] = rows;
-    tile->row = row;
+    tile->place = row;
     tile->rows = rows;
-    tile->sequence = NULL;
+    tile->row = NULL;
     tile->other = NULL;
 }

@@ -20,10 +20,10 @@ int pnet_row_block_rows(int64_t cells);
 
 /* A row block: its runs ordered by kernel cell, then row. Those of cell k are run[first[k]] to run[first[k + 1] - 1]. */
 struct pnet_row_block {
-    int64_t row; /* the first one, or its place in `sequence` */
+    int64_t place; /* of the first row */
     int rows;
-    const int32_t *sequence; /* of all rows; NULL: as they are */
-    const int32_t *other;    /* of the triplet that runs count from; NULL: there are no triplets */
+    const int32_t *row;   /* at each place of the block; NULL: row p is at place p */
+    const int32_t *other; /* of the triplet that runs count from; NULL: there are no triplets */
     struct pnet_run *run;
     int32_t *first;             /* [cells + 1] */
     struct pnet_run *unordered; /* scratch, as long as run */
@@ -32,16 +32,16 @@ struct pnet_row_block {
 size_t pnet_row_block_bytes(int64_t cells, int64_t count);
 /* Lays the arrays out in `memory` (aligned to 64). */
 struct pnet_row_block pnet_row_block_place(int64_t cells, int64_t count, void *memory);
-/* Fills `tile` with the runs of rows [row, row + rows) of the set, or of the rows at these places of a sequence. */
-void pnet_row_block_load(struct pnet_row_block *tile, const struct pnet_triplets *t,
-    const int32_t *sequence, int64_t row, int rows);
+/* Fills `tile` with the runs of the rows at places [place, place + rows) of the set. */
+void pnet_row_block_load(
+    struct pnet_row_block *tile, const struct pnet_triplets *t, int64_t place, int rows);
 /* A row block of a dense product: one cell, one run a row. */
 void pnet_row_block_identity(struct pnet_row_block *tile, int64_t row, int rows);
 
-/* Row r of a block among all rows. */
-static inline int64_t pnet_row_block_row(const struct pnet_row_block *tile, int r)
+/* The row at place p of a block, among all rows. */
+static inline int64_t pnet_row_block_row(const struct pnet_row_block *tile, int p)
 {
-    return tile->sequence ? tile->sequence[tile->row + r] : tile->row + r;
+    return tile->row ? tile->row[p] : tile->place + p;
 }
 
 static inline size_t pnet_align64(size_t bytes)

@@ -36,7 +36,6 @@ struct plan {
 struct job {
     struct plan plan;
     const struct pnet_triplets *triplets; /* NULL: a dense product */
-    const int32_t *sequence;
     const float *in, *gout;
     float *gweight, *partial;
     bool swapped, transposed, add;
@@ -105,8 +104,8 @@ static size_t plan_bytes(const struct plan *p)
     return 64 + pnet_align64(p->partial_bytes) + (size_t)omp_get_max_threads() * p->thread_bytes;
 }
 
-/* Rows of a sequence. */
-static void copy_places(const struct job *j, const struct pnet_row_block *tile, const float *from,
+/* Rows that do not follow each other. */
+static void copy_listed(const struct job *j, const struct pnet_row_block *tile, const float *from,
     int32_t stride, int width, const struct pnet_run *runs, int count, float *panel)
 {
     static const struct pnet_run one = {0, 0, 1};
@@ -122,11 +121,11 @@ static void fill_panel(const struct job *j, const struct pnet_row_block *tile, b
     float *panel)
 {
     const struct pnet_conv_isa *isa = j->plan.isa;
-    if (rows_side && tile->sequence)
-        copy_places(j, tile, from + first, stride, width, runs, count, panel);
+    if (rows_side && tile->row)
+        copy_listed(j, tile, from + first, stride, width, runs, count, panel);
     else if (rows_side || !tile->other)
         isa->copy_rows(
-            panel, from + tile->row * stride + first, (size_t)stride, width, runs, count);
+            panel, from + tile->place * stride + first, (size_t)stride, width, runs, count);
     else
         isa->sum_runs(panel, from + first, (size_t)stride, width, tile->other, runs, count);
 }
@@ -187,7 +186,7 @@ static void run_task(const struct job *j, int chunk, int first, int end, char *m
     for (; row < last; row += p->tile) {
         int rows = (int)smaller(p->tile, last - row);
         if (j->triplets)
-            pnet_row_block_load(&tile, j->triplets, j->sequence, row, rows);
+            pnet_row_block_load(&tile, j->triplets, row, rows);
         else
             pnet_row_block_identity(&tile, row, rows);
         run_tile(j, &tile, first, end, sum, x, y);
@@ -257,9 +256,8 @@ static void depthwise(const struct pnet_vvor *v, void *work)
         memset(sum, 0, (size_t)floats * sizeof *sum);
         int64_t end = smaller(p.rows, (i + 1) * p.chunk_rows);
         for (int64_t place = i * p.chunk_rows; place < end; place++) {
-            int64_t row = v->sequence ? v->sequence[place] : place;
-            int64_t begin = t->start[row];
-            p.isa->depthwise_outer(channels, t->start[row + 1] - begin, t->cell + begin,
+            int64_t row = pnet_triplets_row(t, place), begin = t->start[place];
+            p.isa->depthwise_outer(channels, t->start[place + 1] - begin, t->cell + begin,
                 t->other + begin, others, rows + row * channels, sum);
         }
     }
@@ -291,7 +289,6 @@ void pnet_cpu_vvor(const struct pnet_vvor *v, void *work)
     }
     struct job j = {.plan = make_plan(t->rows, t->cells, t->count, v->shape),
         .triplets = t,
-        .sequence = v->sequence,
         .in = v->in,
         .gout = v->gout,
         .gweight = v->gweight,

@@ -8,7 +8,7 @@ void pnet_ref_mvmr(const struct pnet_triplets *t, struct pnet_conv_shape s, cons
 {
     int32_t cin = s.cin / s.groups, cout = s.cout / s.groups;
     for (int64_t i = 0; i < t->rows; i++) {
-        double *to = out + i * s.cout;
+        double *to = out + pnet_triplets_row(t, i) * s.cout;
         for (int32_t b = 0; b < s.cout; b++) to[b] = bias ? bias[b] : 0;
         for (int64_t n = t->start[i]; n < t->start[i + 1]; n++) {
             int64_t k = t->cell[n];
@@ -32,8 +32,9 @@ void pnet_ref_vvor(const struct pnet_triplets *t, struct pnet_conv_shape s, cons
 {
     int32_t cin = s.cin / s.groups, cout = s.cout / s.groups;
     memset(gweight, 0, (size_t)t->cells * (size_t)cin * (size_t)s.cout * sizeof *gweight);
-    for (int64_t r = 0; r < t->rows; r++) {
-        for (int64_t n = t->start[r]; n < t->start[r + 1]; n++) {
+    for (int64_t p = 0; p < t->rows; p++) {
+        int64_t r = pnet_triplets_row(t, p);
+        for (int64_t n = t->start[p]; n < t->start[p + 1]; n++) {
             int64_t k = t->cell[n], i = swapped ? t->other[n] : r, j = swapped ? r : t->other[n];
             for (int32_t b = 0; b < s.cout; b++) {
                 const double *from = in + j * s.cin + b / cout * cin;

@@ -1,6 +1,7 @@
 /* Voxels of sparse convolutions: sorted, and those that taps lead to. */
 #include "kernels/cpu/geometry/geo_tree.h"
 #include "kernels/geometry_stage.h"
+#include "kernels/morton.h"
 #include "kernels/taps.h"
 
 #include <string.h>
@@ -54,6 +55,34 @@ void pnet_cpu_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t 
     for (int64_t i = 0; i < rows; i++) {
         key[i] = s.key[s.order[i]];
         row[i] = s.row[s.order[i]];
+    }
+}
+
+size_t pnet_cpu_sites_curve_work(int64_t rows)
+{
+    size_t bytes;
+    take(rows, NULL, &bytes);
+    return bytes;
+}
+
+void pnet_cpu_sites_curve(
+    const struct pnet_sites *s, int32_t *along, int32_t *row, int32_t *place, void *work)
+{
+    size_t bytes;
+    struct sorting t = take(s->rows, work, &bytes);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < s->rows; i++) {
+        uint32_t block[3];
+        for (int a = 0; a < 3; a++)
+            block[a] = (uint32_t)pnet_site_index(s->key[i], a) >> PNET_SITE_BLOCK_BITS;
+        t.key[i] = pnet_key_join(block[0], block[1], block[2]);
+    }
+    pnet_cpu_order(s->rows, s->samples, s->splits, t.key, t.order, t.order_work);
+#pragma omp parallel for schedule(static)
+    for (int64_t p = 0; p < s->rows; p++) {
+        int32_t site = t.order[p];
+        row[p] = s->row ? s->row[site] : site;
+        along[site] = place[row[p]] = (int32_t)p;
     }
 }
 

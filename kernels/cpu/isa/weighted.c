@@ -11,15 +11,15 @@ enum {
 
 pnet_weighted_rows ISA_NAME(pnet_weighted_rows);
 
-/* Channels of one row: `count` registers of them, the last one with `part` channels if that is not 0. */
-ALWAYS_INLINE void sum_channels(const struct pnet_weighted *w, int64_t row, int64_t c,
+/* Channels of the row that a list makes: `count` registers of them, the last one with `part` channels if that is not 0. */
+ALWAYS_INLINE void sum_channels(const struct pnet_weighted *w, int64_t list, int64_t c,
     const float *x, bool add, float *y, const int count, const int part)
 {
     vec sum[REGISTERS];
     UNROLL
     for (int r = 0; r < count; r++) sum[r] = vec_set(0);
-    int64_t end = w->start[row + 1];
-    for (int64_t first = w->start[row]; first < end; first += STRETCH) {
+    int64_t end = w->start[list + 1], row = w->row ? w->row[list] : list;
+    for (int64_t first = w->start[list]; first < end; first += STRETCH) {
         int64_t last = end - first < STRETCH ? end : first + STRETCH;
         vec of[REGISTERS];
         UNROLL
@@ -52,11 +52,11 @@ ALWAYS_INLINE void sum_channels(const struct pnet_weighted *w, int64_t row, int6
 void ISA_NAME(pnet_weighted_rows)(const struct pnet_weighted *w, int64_t first, int64_t end,
     int32_t c, const float *x, bool add, float *y)
 {
-    for (int64_t row = first; row < end; row++) {
+    for (int64_t list = first; list < end; list++) {
         int32_t i = 0;
         for (; c - i >= REGISTERS * VECTOR; i += REGISTERS * VECTOR)
-            sum_channels(w, row, c, x + i, add, y + i, REGISTERS, 0);
-        for (; c - i >= VECTOR; i += VECTOR) sum_channels(w, row, c, x + i, add, y + i, 1, 0);
-        if (i < c) sum_channels(w, row, c, x + i, add, y + i, 1, c - i);
+            sum_channels(w, list, c, x + i, add, y + i, REGISTERS, 0);
+        for (; c - i >= VECTOR; i += VECTOR) sum_channels(w, list, c, x + i, add, y + i, 1, 0);
+        if (i < c) sum_channels(w, list, c, x + i, add, y + i, 1, c - i);
     }
 }

@@ -20,7 +20,12 @@ static float reciprocal(float distance2)
     return 1 / (distance2 + 1e-8f);
 }
 
-/* 1 / sum of the reciprocals of one fine row. */
+static int32_t fine_row(const struct pnet_nearest *n, int64_t place)
+{
+    return n->row ? n->row[place] : (int32_t)place;
+}
+
+/* 1 / sum of the reciprocals of one fine row, by its place. */
 static float row_factor(const struct pnet_nearest *n, int64_t row)
 {
     float sum = 0;
@@ -33,7 +38,7 @@ void pnet_cpu_interpolate(const struct pnet_nearest *n, int32_t c, const float *
 {
 #pragma omp parallel for schedule(static) if (n->fine_rows.most * c > SMALL)
     for (int64_t row = 0; row < n->fine_rows.most; row++) {
-        float *q = y + row * c, factor = row_factor(n, row);
+        float *q = y + fine_row(n, row) * c, factor = row_factor(n, row);
         for (int32_t i = 0; i < c; i++) q[i] = 0;
         for (int64_t at = row * n->k; at < (row + 1) * n->k; at++) {
             if (n->index[at] < 0) continue;
@@ -48,7 +53,7 @@ void pnet_cpu_interpolate(const struct pnet_nearest *n, int32_t c, const float *
 struct transposed {
     double *sum;       /* [SLICES, c] */
     int64_t *start;    /* [coarse_rows + 1] */
-    struct pair *pair; /* [fine_rows * k] by coarse row, then fine row */
+    struct pair *pair; /* [fine_rows * k] by coarse row, then in the order of entries */
     uint32_t *before;  /* [CHUNKS, coarse_rows]: pairs of a coarse row in the chunks before */
 };
 
@@ -104,7 +109,7 @@ static void transpose(const struct pnet_nearest *n, const struct transposed *t)
                 int64_t to = n->index[at];
                 if (to >= 0)
                     t->pair[t->start[to] + place[to]++] =
-                        (struct pair){(int32_t)row, reciprocal(n->distance2[at]) * factor};
+                        (struct pair){fine_row(n, row), reciprocal(n->distance2[at]) * factor};
             }
         }
     }

@@ -14,6 +14,18 @@ static int64_t child_of(const struct pnet_cells *cells, int64_t at)
     return cells->child ? cells->child[at] : at;
 }
 
+/* The fine row of an entry of `parent`. */
+static int64_t fine_row(const struct pnet_cells *cells, int64_t place)
+{
+    return cells->fine ? cells->fine[place] : place;
+}
+
+/* The coarse row of a cell. */
+static int64_t row_of(const struct pnet_cells *cells, int64_t cell)
+{
+    return cells->row ? cells->row[cell] : cell;
+}
+
 void pnet_cpu_copy_elements(struct pnet_count n, const void *x, void *y)
 {
     if (n.most) memcpy(y, x, (size_t)n.most * sizeof(float));
@@ -48,17 +60,18 @@ void pnet_cpu_cells_sum(const struct pnet_cells *cells, int32_t c, const float *
 #pragma omp parallel for schedule(dynamic) if (cells->fine_rows.most * c > SMALL)
     for (int32_t slice = 0; slice < SLICES; slice++)
         for (int64_t cell = n * slice / SLICES; cell < n * (slice + 1) / SLICES; cell++)
-            sum_cell(cells, cell, c, x, mean, add, y + cell * c, scratch + (int64_t)slice * c);
+            sum_cell(cells, cell, c, x, mean, add, y + row_of(cells, cell) * c,
+                scratch + (int64_t)slice * c);
 }
 
 void pnet_cpu_cells_spread(
     const struct pnet_cells *cells, int32_t c, const float *x, bool mean, bool add, float *y)
 {
 #pragma omp parallel for schedule(static) if (cells->fine_rows.most * c > SMALL)
-    for (int64_t row = 0; row < cells->fine_rows.most; row++) {
-        int64_t cell = cells->parent[row];
+    for (int64_t place = 0; place < cells->fine_rows.most; place++) {
+        int64_t cell = cells->parent[place];
         const float *p = x + cell * c;
-        float *q = y + row * c;
+        float *q = y + fine_row(cells, place) * c;
         float factor = mean ? 1 / (float)(cells->start[cell + 1] - cells->start[cell]) : 1;
         if (add) {
 #pragma omp simd
@@ -102,8 +115,9 @@ void pnet_cpu_cells_max(
 {
 #pragma omp parallel for schedule(dynamic, 64) if (cells->fine_rows.most * c > SMALL)
     for (int64_t cell = 0; cell < cells->coarse_rows.most; cell++) {
-        float *q = y + cell * c;
-        int32_t *from = argmax ? argmax + cell * c : NULL;
+        int64_t to = row_of(cells, cell) * c;
+        float *q = y + to;
+        int32_t *from = argmax ? argmax + to : NULL;
         int64_t at = cells->start[cell], end = cells->start[cell + 1];
         if (at == end) {
             start_with(c, NULL, -1, q, from);
@@ -142,8 +156,8 @@ void pnet_cpu_cells_max_backward(const struct pnet_cells *cells, int32_t c, cons
     const float *g, bool add, float *gx)
 {
 #pragma omp parallel for schedule(static) if (cells->fine_rows.most * c > SMALL)
-    for (int64_t row = 0; row < cells->fine_rows.most; row++) {
-        int64_t at = (int64_t)cells->parent[row] * c;
+    for (int64_t place = 0; place < cells->fine_rows.most; place++) {
+        int64_t at = (int64_t)cells->parent[place] * c, row = fine_row(cells, place);
         take_own(c, argmax + at, g + at, row, add, gx + row * c);
     }
 }

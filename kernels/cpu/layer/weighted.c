@@ -40,6 +40,7 @@ void pnet_cpu_weighted_rows(
 void pnet_cpu_weighted_labels(const struct pnet_weighted *w, const int32_t *label, int32_t *y)
 {
 #pragma omp parallel for schedule(static) if (w->rows.most > SMALL)
-    for (int64_t row = 0; row < w->rows.most; row++)
-        y[row] = w->start[row] < w->start[row + 1] ? label[w->other[w->start[row]]] : -1;
+    for (int64_t list = 0; list < w->rows.most; list++)
+        y[w->row ? w->row[list] : list] =
+            w->start[list] < w->start[list + 1] ? label[w->other[w->start[list]]] : -1;
 }

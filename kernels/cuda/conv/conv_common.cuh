@@ -9,9 +9,15 @@
 
 #include "kernels/conv.h"
 
-static __device__ __forceinline__ int64_t conv_start(const conv_set &s, int64_t row)
+static __device__ __forceinline__ int64_t conv_start(const conv_set &s, int64_t place)
 {
-    return s.start ? s.start[row] : row;
+    return s.start ? s.start[place] : place;
+}
+
+/* The row at a place that is there. */
+static __device__ __forceinline__ int64_t conv_row(const conv_set &s, int64_t place)
+{
+    return s.row ? __ldg(s.row + place) : place;
 }
 
 static __device__ __forceinline__ int64_t conv_other(const conv_set &s, int64_t n)

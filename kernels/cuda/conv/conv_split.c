@@ -19,8 +19,14 @@ static int64_t over(int64_t a, int64_t b)
 
 struct conv_set pnet_cuda_conv_set_of(const struct pnet_triplets *t, enum pnet_storage storage)
 {
-    return (struct conv_set){
-        {t->rows, t->live, 1, storage}, t->cells, t->start, t->other, t->cell, t->tiles, t->count};
+    return (struct conv_set){.rows = {t->rows, t->live, 1, storage},
+        .cells = t->cells,
+        .start = t->start,
+        .other = t->other,
+        .cell = t->cell,
+        .row = t->row,
+        .tiles = t->tiles,
+        .count = t->count};
 }
 
 struct conv_set pnet_cuda_conv_dense_set(struct pnet_count n)

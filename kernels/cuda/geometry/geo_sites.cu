@@ -168,6 +168,78 @@ void pnet_cuda_sites_sort(int64_t rows, int32_t samples, int axes, const int32_t
         rows, samples, l, row, splits, key);
 }
 
+/* Bits of blocks of voxels on each axis. */
+static struct site_bits block_bits(const struct site_bits &b)
+{
+    struct site_bits blocks = {};
+    for (int a = 0; a < 3; a++) blocks.of[a] = max(b.of[a] - PNET_SITE_BLOCK_BITS, 0);
+    return blocks;
+}
+
+/* The Morton key of a voxel's block: the bits that the blocks have, from the highest on. */
+static __device__ __forceinline__ uint64_t block_key(uint64_t key, const struct site_bits &b)
+{
+    uint32_t at[3];
+    uint64_t item = 0;
+    for (int a = 0; a < 3; a++) at[a] = (uint32_t)pnet_site_index(key, a) >> PNET_SITE_BLOCK_BITS;
+    for (int bit = max(max(b.of[0], b.of[1]), b.of[2]) - 1; bit >= 0; bit--)
+        for (int a = 0; a < 3; a++)
+            if (bit < b.of[a]) item = item << 1 | (at[a] >> bit & 1);
+    return item;
+}
+
+/* With `bits` the sample stands above so many bits of the block's key, with 0 only that key does. */
+static __global__ void block_items(
+    const struct pnet_sites s, struct site_bits b, int bits, uint64_t *item, int32_t *order)
+{
+    for (int64_t i = thread_index(); i < s.rows; i += thread_count()) {
+        uint64_t sample = bits ? (uint64_t)sample_of(s.splits, s.samples, i) << bits : 0;
+        item[i] = sample | block_key(s.key[i], b);
+        order[i] = (int32_t)i;
+    }
+}
+
+static __global__ void place_samples(
+    const struct pnet_sites s, const int32_t *order, uint64_t *item)
+{
+    for (int64_t i = thread_index(); i < s.rows; i += thread_count())
+        item[i] = (uint64_t)sample_of(s.splits, s.samples, order[i]);
+}
+
+static __global__ void place_curve(const struct pnet_sites s, const int32_t *order, int32_t *along,
+    int32_t *row, int32_t *place)
+{
+    for (int64_t p = thread_index(); p < s.rows; p += thread_count()) {
+        int32_t site = order[p], own = s.row ? s.row[site] : site;
+        row[p] = own;
+        along[site] = (int32_t)p;
+        place[own] = (int32_t)p;
+    }
+}
+
+void pnet_cuda_sites_curve(
+    const struct pnet_sites *s, int32_t *along, int32_t *row, int32_t *place, void *work)
+{
+    if (s->rows <= 0) return;
+    struct site_bits b = block_bits(bits_of(s->extent));
+    geo_purse purse(work);
+    int32_t *order = purse.take<int32_t>((size_t)s->rows);
+    uint64_t *item = (uint64_t *)purse.take<char>(CURVE_BYTES * (size_t)s->rows);
+    unsigned blocks = geo_blocks(s->rows);
+    int bits = sum_of(b), all = bits + bits_below(s->samples);
+    bool both = all <= ITEM_BITS;
+    if (both) bits = all;
+    geo_purse once = purse;
+    block_items<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(
+        *s, b, both ? sum_of(b) : 0, item, order);
+    if (bits > 0) pnet_cuda_geo_sort_items(s->rows, bits, order, item, &once);
+    if (!both) {
+        place_samples<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*s, order, item);
+        pnet_cuda_geo_sort_items(s->rows, bits_below(s->samples), order, item, &purse);
+    }
+    place_curve<<<blocks, GEO_THREADS, 0, pnet_cuda_stream()>>>(*s, order, along, row, place);
+}
+
 static __global__ void find_twice(const struct pnet_sites s, unsigned long long *first)
 {
     for (int64_t i = thread_index() + 1; i < s.rows; i += thread_count()) {

@@ -222,6 +222,15 @@ size_t pnet_cuda_sites_sort_work(int64_t rows)
     return purse.used;
 }
 
+size_t pnet_cuda_sites_curve_work(int64_t rows)
+{
+    struct geo_purse purse = {NULL, 0};
+    geo_take(&purse, (size_t)rows, sizeof(int32_t));
+    geo_take(&purse, CURVE_BYTES * (size_t)rows, 1);
+    geo_take(&purse, pnet_cuda_geo_sorter_bytes(rows), 1);
+    return purse.used;
+}
+
 size_t pnet_cuda_sites_reach_work(int64_t rows)
 {
     struct geo_purse purse = {NULL, 0};

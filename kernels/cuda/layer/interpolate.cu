@@ -10,7 +10,12 @@ static __device__ __forceinline__ float reciprocal(float distance2)
     return 1 / (distance2 + 1e-8f);
 }
 
-/* 1 / sum of the reciprocals of one fine row. */
+static __device__ __forceinline__ int64_t fine_row(const struct pnet_nearest &n, int64_t place)
+{
+    return n.row ? n.row[place] : place;
+}
+
+/* 1 / sum of the reciprocals of one fine row, by its place. */
 static __device__ float row_factor(const struct pnet_nearest &n, int64_t row)
 {
     float sum = 0;
@@ -33,7 +38,7 @@ __global__ static void interpolate(struct pnet_nearest n, int32_t c, const T *x,
                 float weight = reciprocal(n.distance2[at]) * factor;
                 for (int k = 0; k < V; k++) r.v[k] += weight * p.v[k];
             }
-            store<V>(y + row * c + i, r);
+            store<V>(y + fine_row(n, row) * c + i, r);
         }
     }
 }
@@ -55,7 +60,7 @@ void pnet_cuda_interpolate(const struct pnet_nearest *n, int32_t c, const float 
 
 struct transposed {
     uint64_t
-        *key[2];    /* [fine_rows * k] coarse row << 32 | fine row; the weights take the one left */
+        *key[2];    /* [fine_rows * k] coarse row << 32 | place of the fine row; the weights take the one left */
     int64_t *start; /* [coarse_rows + 1] */
     void *sort;
 };
@@ -128,6 +133,7 @@ template <class T, int V_> struct sum_pairs {
     const int64_t *offsets;
     const uint64_t *key;
     const float *weight;
+    const int32_t *rows; /* by place; NULL: as they are */
     int32_t c;
     const T *g;
     bool add;
@@ -143,7 +149,8 @@ template <class T, int V_> struct sum_pairs {
     }
     __device__ entry find(int64_t at) const
     {
-        return {(uint32_t)key[at], weight[at]};
+        uint32_t place = (uint32_t)key[at];
+        return {rows ? (uint32_t)rows[place] : place, weight[at]};
     }
     __device__ const T *where(entry from, int32_t channel) const
     {
@@ -186,7 +193,7 @@ void pnet_cuda_interpolate_backward(
         [&](auto form) {
             using T = typename decltype(form)::T;
             struct sum_pairs<T, decltype(form)::V> op = {
-                t.start, key, weight, c, as<T>(g), add, as<T>(gx)
+                t.start, key, weight, n->row, c, as<T>(g), add, as<T>(gx)
             };
             launch_lists(op, n->coarse_rows);
         },

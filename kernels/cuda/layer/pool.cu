@@ -25,6 +25,18 @@ void pnet_cuda_copy_elements(struct pnet_count n, const void *x, void *y)
             n, (const uint32_t *)x, (uint32_t *)y);
 }
 
+/* The fine row of an entry of `parent`. */
+static __device__ __forceinline__ int64_t fine_row(const struct pnet_cells &cells, int64_t place)
+{
+    return cells.fine ? cells.fine[place] : place;
+}
+
+/* The row of `to` that a list's result goes to; without `to` the list itself. */
+static __device__ __forceinline__ int64_t row_of_list(const int32_t *to, int64_t list)
+{
+    return to ? to[list] : list;
+}
+
 template <class T, int V_> struct sum_cells {
     static const int V = V_;
     struct sum {
@@ -38,6 +50,7 @@ template <class T, int V_> struct sum_cells {
     const T *x;
     bool mean, add;
     T *y;
+    const int32_t *to;
 
     __device__ int64_t begin(int64_t list) const
     {
@@ -69,7 +82,7 @@ template <class T, int V_> struct sum_cells {
         double factor = mean && count > 0 ? 1 / (double)count : 1;
         vector<V> r;
         for (int i = 0; i < V; i++) r.v[i] = (float)(s.v[i] * factor);
-        store_or_add<V>(y + list * c + channel, add, r);
+        store_or_add<V>(y + row_of_list(to, list) * c + channel, add, r);
     }
 };
 
@@ -89,6 +102,7 @@ template <class T, int V_> struct max_cells {
     const T *x;
     T *y;
     int32_t *argmax;
+    const int32_t *to;
 
     __device__ int64_t begin(int64_t list) const
     {
@@ -131,8 +145,9 @@ template <class T, int V_> struct max_cells {
     {
         if (count == 0)
             for (int i = 0; i < V; i++) s.top.v[i] = 0, s.from.v[i] = -1;
-        store<V>(y + list * c + channel, s.top);
-        if (argmax) store_rows<V>(argmax + list * c + channel, s.from);
+        int64_t at = row_of_list(to, list) * c + channel;
+        store<V>(y + at, s.top);
+        if (argmax) store_rows<V>(argmax + at, s.from);
     }
 };
 
@@ -242,7 +257,7 @@ void pnet_cuda_cells_sum(const struct pnet_cells *cells, int32_t c, const float 
         [&](auto form) {
             using T = typename decltype(form)::T;
             struct sum_cells<T, decltype(form)::V> op = {
-                cells->start, cells->child, c, as<T>(x), mean, add, as<T>(y)
+                cells->start, cells->child, c, as<T>(x), mean, add, as<T>(y), cells->row
             };
             if constexpr (decltype(form)::V == 1)
                 if (launch_few_if(op, cells->coarse_rows)) return;
@@ -259,7 +274,7 @@ void pnet_cuda_cells_max(
         [&](auto form) {
             using T = typename decltype(form)::T;
             struct max_cells<T, decltype(form)::V> op = {
-                cells->start, cells->child, c, as<T>(x), as<T>(y), argmax
+                cells->start, cells->child, c, as<T>(x), as<T>(y), argmax, cells->row
             };
             launch_lists(op, cells->coarse_rows);
         },
@@ -273,8 +288,8 @@ __global__ static void spread_cells(
     int64_t rows = pnet_live(cells.fine_rows);
     let_next_come();
     wait_for_earlier();
-    for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
-        int64_t cell = cells.parent[row];
+    for (int64_t place = ROW_BEGIN; place < rows; place += ROW_STEP) {
+        int64_t cell = cells.parent[place], row = fine_row(cells, place);
         float factor = mean ? 1 / (float)(cells.start[cell + 1] - cells.start[cell]) : 1;
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
             vector<V> r = load<V>(x + cell * c + i);
@@ -307,8 +322,8 @@ __global__ static void max_cells_backward(
     int64_t rows = pnet_live(cells.fine_rows);
     let_next_come();
     wait_for_earlier();
-    for (int64_t row = ROW_BEGIN; row < rows; row += ROW_STEP) {
-        int64_t cell = cells.parent[row];
+    for (int64_t place = ROW_BEGIN; place < rows; place += ROW_STEP) {
+        int64_t cell = cells.parent[place], row = fine_row(cells, place);
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
             vector<V> r = load<V>(g + cell * c + i);
             rows_of<V> from = load_rows<V>(argmax + cell * c + i);

@@ -22,6 +22,7 @@ template <class T, int V_> struct max_triplets {
     const T *x;
     T *y;
     int32_t *argmax;
+    const int32_t *to;
 
     __device__ int64_t begin(int64_t list) const
     {
@@ -67,8 +68,9 @@ template <class T, int V_> struct max_triplets {
             if (count == 0) s.top.v[i] = 0;
             from.v[i] = count > 0 && argmax ? other[s.from[i]] : -1;
         }
-        store<V>(y + list * c + channel, s.top);
-        if (argmax) store_rows<V>(argmax + list * c + channel, from);
+        int64_t at = (to ? to[list] : list) * c + channel;
+        store<V>(y + at, s.top);
+        if (argmax) store_rows<V>(argmax + at, from);
     }
 };
 
@@ -87,7 +89,7 @@ void pnet_cuda_triplets_max(const struct pnet_triplets *t, int32_t c, enum pnet_
         [&](auto form) {
             using T = typename decltype(form)::T;
             struct max_triplets<T, decltype(form)::V> op = {
-                t->start, t->other, c, as<T>(x), as<T>(y), argmax
+                t->start, t->other, c, as<T>(x), as<T>(y), argmax, t->row
             };
             launch_lists(op, rows_of_set(t, storage));
         },
@@ -107,10 +109,11 @@ template <class T, int V>
 __global__ static void max_back(const struct pnet_triplets back, bool several, int32_t c,
     const int32_t *argmax, const T *g, T *gx)
 {
-    for (int64_t row = ROW_BEGIN; row < back.rows; row += ROW_STEP)
+    for (int64_t place = ROW_BEGIN; place < back.rows; place += ROW_STEP) {
+        int64_t row = pnet_triplets_row(&back, place), begin = back.start[place],
+                end = back.start[place + 1];
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
             double sum[V] = {};
-            int64_t begin = back.start[row], end = back.start[row + 1];
             for (int64_t at = begin; at < end; at++) {
                 int64_t from = (int64_t)back.other[at] * c + i;
                 rows_of<V> top = load_rows<V>(argmax + from);
@@ -125,6 +128,7 @@ __global__ static void max_back(const struct pnet_triplets back, bool several, i
             for (int k = 0; k < V; k++) r.v[k] = (float)sum[k];
             store<V>(gx + row * c + i, r);
         }
+    }
 }
 
 void pnet_cuda_triplets_max_back(const struct pnet_triplets *back, bool several, int32_t c,
@@ -144,26 +148,26 @@ void pnet_cuda_triplets_max_back(const struct pnet_triplets *back, bool several,
 }
 
 template <class T, int V>
-__global__ static void mean_back(
-    const struct pnet_triplets back, const int64_t *start, int32_t c, const T *g, T *gx)
+__global__ static void mean_back(const struct pnet_triplets back, const int64_t *start,
+    const int32_t *place, int32_t c, const T *g, T *gx)
 {
-    for (int64_t row = ROW_BEGIN; row < back.rows; row += ROW_STEP)
+    for (int64_t list = ROW_BEGIN; list < back.rows; list += ROW_STEP)
         for (int32_t i = (int32_t)threadIdx.x * V; i < c; i += (int32_t)blockDim.x * V) {
             double sum[V] = {};
-            for (int64_t at = back.start[row]; at < back.start[row + 1]; at++) {
-                int64_t from = back.other[at];
-                float count = (float)(start[from + 1] - start[from]);
-                vector<V> p = load<V>(g + from * c + i);
-                for (int k = 0; k < V; k++) sum[k] += (double)(p.v[k] / count);
+            for (int64_t at = back.start[list]; at < back.start[list + 1]; at++) {
+                int64_t from = back.other[at], p = place ? place[from] : from;
+                float count = (float)(start[p + 1] - start[p]);
+                vector<V> v = load<V>(g + from * c + i);
+                for (int k = 0; k < V; k++) sum[k] += (double)(v.v[k] / count);
             }
             vector<V> r;
             for (int k = 0; k < V; k++) r.v[k] = (float)sum[k];
-            store<V>(gx + row * c + i, r);
+            store<V>(gx + pnet_triplets_row(&back, list) * c + i, r);
         }
 }
 
-void pnet_cuda_triplets_mean_back(const struct pnet_triplets *back, const int64_t *start, int32_t c,
-    enum pnet_storage storage, const float *g, float *gx)
+void pnet_cuda_triplets_mean_back(const struct pnet_triplets *back, const struct pnet_triplets *to,
+    int32_t c, enum pnet_storage storage, const float *g, float *gx)
 {
     if (back->rows <= 0) return;
     by_form(
@@ -172,8 +176,8 @@ void pnet_cuda_triplets_mean_back(const struct pnet_triplets *back, const int64_
             using T = typename decltype(form)::T;
             const int V = decltype(form)::V;
             struct layout l = layout_for(back->rows, c / V);
-            mean_back<T, V>
-                <<<l.grid, l.block, 0, pnet_cuda_stream()>>>(*back, start, c, as<T>(g), as<T>(gx));
+            mean_back<T, V><<<l.grid, l.block, 0, pnet_cuda_stream()>>>(
+                *back, to->start, to->place, c, as<T>(g), as<T>(gx));
         },
         g, gx);
 }

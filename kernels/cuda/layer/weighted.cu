@@ -18,6 +18,7 @@ template <class T, int V_> struct weigh_rows {
     const T *x;
     bool add;
     T *y;
+    const int32_t *to;
 
     __device__ int64_t begin(int64_t list) const
     {
@@ -46,7 +47,7 @@ template <class T, int V_> struct weigh_rows {
     }
     __device__ void write(const sum &s, int64_t list, int32_t channel, int64_t) const
     {
-        store_or_add<V>(y + list * c + channel, add, s);
+        store_or_add<V>(y + (to ? to[list] : list) * c + channel, add, s);
     }
 };
 
@@ -58,7 +59,7 @@ void pnet_cuda_weighted_rows(
         [&](auto form) {
             using T = typename decltype(form)::T;
             struct weigh_rows<T, decltype(form)::V> op = {
-                w->start, w->other, w->weight, c, as<T>(x), add, as<T>(y)
+                w->start, w->other, w->weight, c, as<T>(x), add, as<T>(y), w->row
             };
             launch_lists(op, w->rows);
         },
@@ -69,9 +70,9 @@ __global__ static void __launch_bounds__(THREADS)
     weighted_labels(struct pnet_weighted w, const int32_t *label, int32_t *y)
 {
     int64_t rows = pnet_live(w.rows);
-    for (int64_t row = FLAT_BEGIN; row < rows; row += FLAT_STEP) {
-        int64_t at = w.start[row];
-        y[row] = at < w.start[row + 1] ? label[w.other[at]] : -1;
+    for (int64_t list = FLAT_BEGIN; list < rows; list += FLAT_STEP) {
+        int64_t at = w.start[list];
+        y[w.row ? w.row[list] : list] = at < w.start[list + 1] ? label[w.other[at]] : -1;
     }
 }
 

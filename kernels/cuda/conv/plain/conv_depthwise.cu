@@ -77,7 +77,7 @@ static __global__ __launch_bounds__(THREADS) void mvmr(conv_product p, const T *
                 for (int v = 0; v < V; v++) sum[v] += w[v] * widen(r.x[j].at[v]);
             }
         }
-        write_sums<T, V>(p.end, row, p.cout, c, sum);
+        write_sums<T, V>(p.end, conv_row(p.set, row), p.cout, c, sum);
     }
 }
 
@@ -189,7 +189,7 @@ static __global__ __launch_bounds__(THREADS) void vvor(conv_outer o, const T *in
         if (first > 0) n = conv_find_cell(o.set, n, last, first);
         if (first + many < o.set.cells) last = conv_find_cell(o.set, n, last, first + many);
         float g[V];
-        load_wide<V>(rows + row * width + c, g);
+        load_wide<V>(rows + conv_row(o.set, row) * width + c, g);
         add_runs<T, V>(sums, o.set, others + c, width, n, last, first, g);
     }
     __syncthreads();

@@ -23,7 +23,7 @@ static __device__ __forceinline__ int64_t conv_find_cell(
     return at;
 }
 
-/* Finds the runs of cell k among rows [first, end), at most CONV_PAIR_ROWS of them, in the order of rows. All threads of
+/* Finds the runs of cell k among places [first, end), at most CONV_PAIR_ROWS of them, in their order. All threads of
    the block call it. Returns how many there are. */
 static __device__ int conv_find_pairs(
     conv_pairs &p, const conv_set &s, int64_t first, int64_t end, int k)
@@ -45,7 +45,7 @@ static __device__ int conv_find_pairs(
     }
     if (found) {
         int to = before + __popc(mask & ((1u << lane) - 1));
-        p.row[to] = row;
+        p.row[to] = conv_row(s, row);
         p.begin[to] = at;
         while (at < last && conv_cell(s, at) == k) at++;
         p.end[to] = at;

@@ -91,11 +91,14 @@ static __global__ __launch_bounds__(THREADS) void mvmr(conv_product p, const T *
                 }
         }
     }
-    for (int r = 0; r < 4; r++)
+    for (int r = 0; r < 4; r++) {
+        if (row0 + r0 + r >= live) break;
+        int64_t to = conv_row(p.set, row0 + r0 + r);
         for (int c = 0; c < 4; c++)
-            if (row0 + r0 + r < live && column0 + c0 + c < p.groups.cout)
-                conv_finish<T>(p.end, row0 + r0 + r, p.cout,
-                    group * p.groups.cout + column0 + c0 + c, sum[r][c]);
+            if (column0 + c0 + c < p.groups.cout)
+                conv_finish<T>(
+                    p.end, to, p.cout, group * p.groups.cout + column0 + c0 + c, sum[r][c]);
+    }
 }
 
 void pnet_cuda_conv_plain_mvmr(const struct conv_product *sum, enum pnet_precision, void *)

@@ -328,8 +328,8 @@ static __device__ __forceinline__ void multiply(few_sums<C> &sum, uint32_t rows,
     }
 }
 
-/* The row at a place of the item. Places without a row come last. */
-static __device__ __forceinline__ int64_t row_of(const few_launch &l, const few_item &i, int place)
+/* The place in the set of what is at a place of the item. Those that are not there come last. */
+static __device__ __forceinline__ int64_t place_of(const few_launch &l, const few_item &i, int place)
 {
     int64_t at = i.row0 + place, tile = at / PNET_TILE_ROWS;
     if (!l.p.set.start) return at;
@@ -347,8 +347,9 @@ static __device__ __forceinline__ void each_pair(const few_launch &l, const few_
     for (int m = 0; m < 4; m++)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            int64_t row = row_of(l, i, place0 + m * 16 + h * 8);
+            int64_t row = place_of(l, i, place0 + m * 16 + h * 8);
             if (row >= live) continue;
+            row = conv_row(l.p.set, row);
 #pragma unroll
             for (int j = 0; j < C::TILES; j++)
                 if (n0 + j * 8 < l.p.groups.cout) f(m, j, h, row, n0 + j * 8);
@@ -413,12 +414,13 @@ static __device__ __noinline__ void write_plain(const few_launch &l, const few_i
     int64_t live = pnet_live(s.rows);
 #pragma unroll 1
     for (int e = threadIdx.x; e < C::ROWS * C::COLUMNS; e += C::THREADS) {
-        int64_t row = row_of(l, i, e / C::COLUMNS);
+        int64_t place = place_of(l, i, e / C::COLUMNS);
         int column = i.column0 + e % C::COLUMNS, to = i.group * p.groups.cout + column;
-        if (row >= live || column >= p.groups.cout) continue;
+        if (place >= live || column >= p.groups.cout) continue;
+        int64_t row = conv_row(s, place);
         double sum = 0;
 #pragma unroll 1
-        for (int64_t n = s.start[row]; n < s.start[row + 1]; n++)
+        for (int64_t n = s.start[place]; n < s.start[place + 1]; n++)
 #pragma unroll 1
             for (int c = 0; c < p.groups.cin; c++)
                 sum +=

@@ -34,10 +34,13 @@ struct lane_rows {
     bool live[2];
 };
 
-/* Returns the row at a place of the item's tile. */
-static __device__ __forceinline__ int row_at(const tile_launch &l, const tile_item &item, int place)
+/* Returns the row at a place of the item's tile; -1: it is not there. */
+static __device__ __forceinline__ int row_at(
+    const tile_launch &l, const tile_item &item, int place, int64_t live)
 {
-    return is_dense(l) ? place : __ldg(&l.p.set.tiles.tile[item.tile].row[place]);
+    int64_t at = item.tile * PNET_TILE_ROWS +
+                 (is_dense(l) ? place : __ldg(&l.p.set.tiles.tile[item.tile].row[place]));
+    return at < live ? (int)conv_row(l.p.set, at) : -1;
 }
 
 static __device__ __forceinline__ lane_rows lane_rows_of(
@@ -48,8 +51,8 @@ static __device__ __forceinline__ lane_rows lane_rows_of(
     lane_rows r;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        r.row[half] = item.tile * PNET_TILE_ROWS + row_at(l, item, place + 8 * half);
-        r.live[half] = r.row[half] < live;
+        r.row[half] = row_at(l, item, place + 8 * half, live);
+        r.live[half] = r.row[half] >= 0;
     }
     return r;
 }
@@ -127,10 +130,10 @@ static __device__ __forceinline__ void write_rows(const tile_launch &l, uint32_t
     const conv_end &e = l.p.end;
     int lane = threadIdx.x % 32, c = item.wide * C::COLUMNS, left = l.p.groups.cout - c,
         first = item.group * l.p.groups.cout + c,
-        own = row_at(l, item, block * 64 + threadIdx.x % 128 / 32 * 16 + lane % 16);
-    int64_t row0 = item.tile * PNET_TILE_ROWS, live = pnet_live(l.p.set.rows) - row0;
+        own = row_at(l, item, block * 64 + threadIdx.x % 128 / 32 * 16 + lane % 16,
+            pnet_live(l.p.set.rows));
     uint32_t here = leaving + lane / 4 * LEAVING_ROW + lane % 4 * 32;
-    T *out = (T *)e.out + row0 * l.p.cout + first + lane;
+    T *out = (T *)e.out + first + lane;
 #pragma unroll
     for (int u = 0; u < C::COLUMNS / 32; u++) {
         if (u * 32 >= left) break;
@@ -149,7 +152,7 @@ static __device__ __forceinline__ void write_rows(const tile_launch &l, uint32_t
 #pragma unroll 4
             for (int r = 0; r < 8; r++) {
                 int row = __shfl_sync(~0u, own, half * 8 + r);
-                if (!mine || row >= live) continue;
+                if (!mine || row < 0) continue;
                 T *to = out + row * (int64_t)l.p.cout + u * 32;
                 float v = shared_load_float(leaving + r * LEAVING_ROW + lane * 4) + bias;
                 narrow(e.add ? widen(*to) + v : conv_activate(v, e.act, e.slope), to);
@@ -220,19 +223,19 @@ static __device__ __noinline__ void write_plain(const tile_launch &l, const tile
     tile_source from = source_at<C>(l, item, 0);
 #pragma unroll 1
     for (int i = threadIdx.x; i < C::ROWS * C::COLUMNS; i += C::CONSUMERS) {
-        int64_t row = row0 + i / C::COLUMNS;
+        int64_t place = row0 + i / C::COLUMNS;
         int column = item.wide * C::COLUMNS + i % C::COLUMNS,
             to = item.group * p.groups.cout + column;
-        if (row >= live || column >= p.groups.cout) continue;
+        if (place >= live || column >= p.groups.cout) continue;
         double sum = p.end.bias ? p.end.bias[to] : 0;
 #pragma unroll 1
-        for (int64_t n = p.set.start[row]; n < p.set.start[row + 1]; n++)
+        for (int64_t n = p.set.start[place]; n < p.set.start[place + 1]; n++)
 #pragma unroll 1
             for (int c = 0; c < p.groups.cin; c++)
                 sum += (double)source_value(from, p.set.other[n], c) *
                        (double)conv_weight(p.weight, p.groups, p.cin, p.cout, p.transposed,
                            p.set.cell[n], item.group, c, column);
-        write_one(p, row * p.cout + to, (float)sum);
+        write_one(p, conv_row(p.set, place) * p.cout + to, (float)sum);
     }
 }
 #endif

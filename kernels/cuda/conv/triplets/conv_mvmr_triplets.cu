@@ -213,9 +213,10 @@ static __device__ __forceinline__ void write_rows(const conv_product &p,
     for (int j = 0; j < C::COLUMNS / 8; j++) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            int64_t r = row0 + row + 8 * h;
+            int64_t place = row0 + row + 8 * h;
             int c = column0 + 8 * j + 2 * quad;
-            if (r >= live || c >= p.groups.cout) continue;
+            if (place >= live || c >= p.groups.cout) continue;
+            int64_t r = conv_row(p.set, place);
             float x = sum[4 * j + 2 * h], y = sum[4 * j + 2 * h + 1];
             if (pairs && c + 1 < p.groups.cout) {
                 const conv_end &e = p.end;

@@ -17,7 +17,7 @@ enum {
 struct tile_view {
     alignas(16) uint32_t words[VIEW_WORDS];
     uint32_t begin[SORT_CELLS][PNET_TILE_SLABS];
-    uint8_t row[PNET_TILE_ROWS];
+    int32_t row[PNET_TILE_ROWS]; /* by place; -1: it is not there */
 };
 
 struct tile_list {
@@ -27,8 +27,9 @@ struct tile_list {
 };
 
 /* All threads of a block, which meets here. */
-static __device__ tile_list view_tile(const conv_set &s, const pnet_tile &t, tile_view &v)
+static __device__ tile_list view_tile(const conv_set &s, int tile, tile_view &v)
 {
+    const pnet_tile &t = s.tiles.tile[tile];
     enum { CELL_WORDS = sizeof(pnet_tile_cell) / 4, ROUND_WORDS = 8 };
     int neighbours = max(t.neighbours, 0), first = (neighbours + 3) / 4 * 4,
         cells = neighbours > 0 ? t.cells : 0;
@@ -40,7 +41,8 @@ static __device__ tile_list view_tile(const conv_set &s, const pnet_tile &t, til
             ((uint4 *)v.words)[i] = __ldg((const uint4 *)list + i);
         list = v.words;
     }
-    v.row[threadIdx.x] = t.row[threadIdx.x];
+    int64_t place = (int64_t)tile * PNET_TILE_ROWS + t.row[threadIdx.x];
+    v.row[threadIdx.x] = place < pnet_live(s.rows) ? (int32_t)conv_row(s, place) : -1;
     __syncthreads();
     const pnet_tile_cell *entries = (const pnet_tile_cell *)(list + first);
     if ((int)threadIdx.x < PNET_TILE_SLABS) {
@@ -91,7 +93,7 @@ struct pair_writer {
 
 /* Writes the triplets of entry e of a tile, the rounds of two slabs at a time. A warp calls it; a lane has a row. */
 static __device__ __forceinline__ void write_listed(
-    const tile_list &l, const tile_view &v, int e, int row0, pair_writer &w)
+    const tile_list &l, const tile_view &v, int e, pair_writer &w)
 {
     int lane = threadIdx.x % 32, row = lane % 16;
     const uint16_t *slots = l.slots + row % 8 * 2 + row / 8;
@@ -101,11 +103,11 @@ static __device__ __forceinline__ void write_listed(
         int slab = 2 * i + lane / 16, rounds = l.entries[e].rounds[slab];
         int most = max(rounds, __shfl_xor_sync(~0u, rounds, 16));
         const uint16_t *from = slots + (int64_t)v.begin[e][slab] * 16;
-        int place = row0 + v.row[slab * 16 + row];
+        int own = v.row[slab * 16 + row];
 #pragma unroll 2
         for (int n = 0; n < most; n++) {
             int slot = n < rounds ? from[n * 16] : 0;
-            w.put(slot > 0, place, slot > 0 ? others[slot] : 0);
+            w.put(slot > 0, own, slot > 0 ? others[slot] : 0);
         }
     }
 }
@@ -117,10 +119,11 @@ static __device__ __forceinline__ void visit_plain(
     const conv_set &s, int64_t row0, int cell, const F &f)
 {
     for (int r = 0; r < PNET_TILE_ROWS; r += 32) {
-        int64_t row = row0 + r + threadIdx.x % 32, n = 0, end = 0;
-        if (row < pnet_live(s.rows)) {
-            n = s.start[row];
-            end = s.start[row + 1];
+        int64_t place = row0 + r + threadIdx.x % 32, n = 0, end = 0, row = 0;
+        if (place < pnet_live(s.rows)) {
+            n = s.start[place];
+            end = s.start[place + 1];
+            row = conv_row(s, place);
         }
         while (n < end && s.cell[n] < cell) n++;
         for (;; n++) {
@@ -146,7 +149,7 @@ static __global__ __launch_bounds__(THREADS) void count_kernel(const conv_set s,
         const pnet_tile &t = s.tiles.tile[tile];
         int64_t row0 = (int64_t)tile * PNET_TILE_ROWS;
         if ((int)threadIdx.x < s.cells) count[threadIdx.x] = 0;
-        tile_list l = view_tile(s, t, view);
+        tile_list l = view_tile(s, tile, view);
         int entries = t.neighbours < 0 ? s.cells : t.cells;
         for (int e = warp; e < entries; e += WARPS) {
             uint32_t n = 0;
@@ -276,7 +279,7 @@ static __global__ __launch_bounds__(THREADS) void write_kernel(
         const pnet_tile &t = s.tiles.tile[tile];
         int64_t row0 = (int64_t)tile * PNET_TILE_ROWS;
         bool plain = t.neighbours < 0;
-        tile_list l = view_tile(s, t, view);
+        tile_list l = view_tile(s, tile, view);
         int entries = plain ? s.cells : t.cells;
         for (int e = warp; e < entries; e += WARPS) {
             int k = plain ? e : (int)l.entries[e].cell;
@@ -287,7 +290,7 @@ static __global__ __launch_bounds__(THREADS) void write_kernel(
                     w.put(there, row, there ? s.other[n] : 0);
                 });
             else
-                write_listed(l, view, e, (int)row0, w);
+                write_listed(l, view, e, w);
         }
         __syncthreads();
     }

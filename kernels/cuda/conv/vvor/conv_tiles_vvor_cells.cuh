@@ -240,8 +240,8 @@ struct cell_walk {
     unsigned slabs; /* slabs that are left, including the present pair */
     int done;       /* rounds of the present pair that are done */
 
-    __device__ __forceinline__ cell_unit next(
-        const cell_rounds &t, const pnet_tile &tile, int64_t row0)
+    __device__ __forceinline__ cell_unit next(const cell_rounds &t, const conv_set &set,
+        const pnet_tile &tile, int64_t row0, int64_t live)
     {
         int lane = threadIdx.x % 32, low = __ffs(slabs) - 1;
         unsigned rest = slabs & (slabs - 1);
@@ -251,7 +251,8 @@ struct cell_walk {
         int most = max(rounds, (int)__shfl_xor_sync(~0u, rounds, 16));
         if (lane >= 16 && !rest) rounds = 0;
         cell_unit u;
-        u.row = (int)row0 + __ldg(&tile.row[slab * 16 + lane % 16]);
+        int64_t place = row0 + __ldg(&tile.row[slab * 16 + lane % 16]);
+        u.row = place < live ? (int)conv_row(set, place) : -1;
         u.list = t.list;
         const uint16_t *from = t.slots + ((int64_t)begin + done) * 16;
 #pragma unroll
@@ -289,10 +290,12 @@ static __device__ __noinline__ void scout_plain(
     const conv_set &set, int tile, int cell, cell_scout<C> &s)
 {
     for (int r = 0; r < PNET_TILE_ROWS; r += 32) {
-        int64_t row = (int64_t)tile * PNET_TILE_ROWS + r + threadIdx.x % 32, n = 0, end = 0;
-        if (row < pnet_live(set.rows)) {
-            n = conv_start(set, row);
-            end = conv_start(set, row + 1);
+        int64_t place = (int64_t)tile * PNET_TILE_ROWS + r + threadIdx.x % 32, n = 0, end = 0,
+                row = 0;
+        if (place < pnet_live(set.rows)) {
+            n = conv_start(set, place);
+            end = conv_start(set, place + 1);
+            row = conv_row(set, place);
         }
         while (n < end && conv_cell(set, n) < cell) n++;
         for (;;) {
@@ -328,6 +331,7 @@ static __device__ __forceinline__ void scout_cell(
 {
     cell_piece waiting = {};
     cell_unit ahead = {};
+    int64_t live = pnet_live(set.rows);
     int tile = cell_next_tile(w, 0, tiles);
     cell_head head = cell_head_of(set, tile, tiles);
     while (tile < tiles) {
@@ -344,7 +348,8 @@ static __device__ __forceinline__ void scout_cell(
 #pragma unroll 1
         while (walk.slabs) {
             cell_piece p = cell_piece_of(ahead);
-            ahead = walk.next(rounds, set.tiles.tile[now], (int64_t)now * PNET_TILE_ROWS);
+            ahead =
+                walk.next(rounds, set, set.tiles.tile[now], (int64_t)now * PNET_TILE_ROWS, live);
             s.add(waiting.row, waiting.count, waiting.other);
             waiting = p;
         }

@@ -341,10 +341,11 @@ static __device__ __forceinline__ void gather_plain(const conv_set &set, int64_t
     }
 }
 
-/* Starts to copy the rows of the other side for the warp's slab. `rows`: rows of the tile. Rows from `live` on become zeros. */
+/* Starts to copy the rows of the other side for the warp's slab. `places`: of the rows, in the tile. Rows that are not there
+   become zeros. */
 template <class C>
 static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> &j,
-    const typename C::T *from, int64_t tile, const uint8_t *rows, int first, unsigned char *to)
+    const typename C::T *from, int64_t tile, const uint8_t *places, int first, unsigned char *to)
 {
     using T = typename C::T;
     constexpr int EACH = 16 / sizeof(T), LANES = C::M / EACH, ROWS = 16 / C::WARPS,
@@ -353,20 +354,20 @@ static __device__ __forceinline__ void copy_side(const tiles_job<typename C::T> 
     int64_t row0 = tile * PNET_TILE_ROWS, live = pnet_live(j.set.rows) - row0;
     int c = first + lane % LANES * EACH, left = max(j.rows_width - c, 0),
         r = half * ROWS + lane / LANES;
-    from += row0 * j.rows_stride + (left > 0 ? c : 0);
+    from += left > 0 ? c : 0;
     to += r * C::PITCH + lane % LANES * 16;
-    rows += r;
+    places += r;
     if (live >= PNET_TILE_ROWS && first + C::M <= j.rows_width) {
 #pragma unroll
         for (int i = 0; i < TURNS; i++)
             copy16(to + i * (32 / LANES) * C::PITCH,
-                from + rows[i * (32 / LANES)] * (int64_t)j.rows_stride);
+                from + conv_row(j.set, row0 + places[i * (32 / LANES)]) * j.rows_stride);
         return;
     }
 #pragma unroll 1
     for (int i = 0; i < TURNS; i++, to += 32 / LANES * C::PITCH) {
-        int own = rows[i * (32 / LANES)], here = own < live ? left : 0;
-        copy_part(to, own < live ? from + own * (int64_t)j.rows_stride : from, here);
+        int own = places[i * (32 / LANES)], here = own < live ? left : 0;
+        copy_part(to, own < live ? from + conv_row(j.set, row0 + own) * j.rows_stride : from, here);
     }
 }
 
@@ -390,7 +391,7 @@ template <class C> struct side_place {
    that this takes. Returns the offset of each of the lane's rows in its first unit, 4 bits a turn. */
 template <class C>
 static __device__ __forceinline__ uint32_t copy_side_units(const tiles_job<typename C::T> &j,
-    const typename C::T *from, int64_t tile, const uint8_t *rows, int first, unsigned char *to)
+    const typename C::T *from, int64_t tile, const uint8_t *places, int first, unsigned char *to)
 {
     using T = typename C::T;
     using place = side_place<C>;
@@ -398,20 +399,20 @@ static __device__ __forceinline__ uint32_t copy_side_units(const tiles_job<typen
     int64_t row0 = tile * PNET_TILE_ROWS, live = pnet_live(j.set.rows) - row0,
             stride = j.rows_stride * (int64_t)sizeof(T);
     int bytes = min(j.rows_width - first, (int)C::M) * (int)sizeof(T);
-    const char *side = (const char *)(from + first) + row0 * stride,
-               *last = side + (live - 1) * stride + bytes;
+    const char *side = (const char *)(from + first),
+               *last = side + (row0 + live - 1) * stride + bytes;
     uint32_t shifts = 0;
 #pragma unroll
     for (int i = 0; i < place::TURNS; i++) {
-        int row = at.row + i * place::AT_ONCE, own = rows[row];
-        const char *p = side + own * stride;
+        int row = at.row + i * place::AT_ONCE, own = places[row];
+        const char *p = side + (own < live ? conv_row(j.set, row0 + own) : 0) * stride;
         uint32_t shift = unit_shift(p);
         shifts |= shift << 4 * i;
         copy_unit(to + row * C::PITCH, p - shift, at.unit, (int)shift + bytes, own < live, last);
     }
     if (bytes > (place::LANES - 1) * 16 && threadIdx.x % 32 < place::ROWS) {
-        int row = at.first + threadIdx.x % 32, own = rows[row];
-        const char *p = side + own * stride;
+        int row = at.first + threadIdx.x % 32, own = places[row];
+        const char *p = side + (own < live ? conv_row(j.set, row0 + own) : 0) * stride;
         uint32_t shift = unit_shift(p);
         copy_unit(
             to + row * C::PITCH, p - shift, place::LANES, (int)shift + bytes, own < live, last);

@@ -99,23 +99,24 @@ static __device__ __forceinline__ void list_runs(const narrow_share &s, int cin,
     if (lane == 0) *runs = found;
 }
 
-/* Clears the sums, and copies the other side's rows; rows that do not exist become zeros. `from`: column n0 of the tile's
-   first row; `there`: rows that the block has. */
+/* Clears the sums, and copies the other side's rows; rows that do not exist become zeros. `place0`: of the tile in the set;
+   `place`: of each row, in the tile; `from`: column n0 of the first row; `there`: rows that the block has. */
 template <class C>
-static __device__ __forceinline__ void bring_rows(const narrow_share &s, const uint8_t *row,
-    int there, const typename C::T *from, int cout, unsigned char *x, unsigned char *g)
+static __device__ __forceinline__ void bring_rows(const narrow_share &s, const conv_set &set,
+    int64_t place0, const uint8_t *place, int there, const typename C::T *from, int cout,
+    unsigned char *x, unsigned char *g)
 {
     using T = typename C::T;
     int thread = (int)threadIdx.x - (THREADS - BRINGERS), pieces = (s.width + 31) / 32 * 4;
     for (int i = thread; i < ROWS * OUT / 2; i += BRINGERS) {
-        int place = i / (OUT / 2), n = i % (OUT / 2) * 2, left = cout - s.n0 - n;
+        int r = i / (OUT / 2), n = i % (OUT / 2) * 2, left = cout - s.n0 - n;
         T a = T(0.0f), b = T(0.0f);
-        if (place < there && left > 0) {
-            const T *p = from + row[place] * (int64_t)cout + n;
+        if (r < there && left > 0) {
+            const T *p = from + conv_row(set, place0 + place[r]) * cout + n;
             a = p[0];
             if (left > 1) b = p[1];
         }
-        *(uint32_t *)(g + place * G_ROW + n * 2) = narrow_pair<typename C::S>(widen(a), widen(b));
+        *(uint32_t *)(g + r * G_ROW + n * 2) = narrow_pair<typename C::S>(widen(a), widen(b));
     }
     for (int i = thread; i < ROWS * pieces; i += BRINGERS)
         *(uint4 *)(x + i / pieces * X_ROW + i % pieces * 16) = {0, 0, 0, 0};
@@ -258,7 +259,7 @@ static __global__ __launch_bounds__(THREADS, C::AT_ONCE) void vvor(
         const pnet_tile_cell *cell = neighbours > 0 ? cells_of(set.tiles, t) : nullptr;
         if (warp >= SLABS)
             bring_rows<C>(
-                s, rows, there, (const T *)j.o.gout + row0 * j.o.cout + s.n0, j.o.cout, x, g);
+                s, set, row0, rows, there, (const T *)j.o.gout + s.n0, j.o.cout, x, g);
         else if (neighbours > 0)
             list_runs(s, j.o.cin, cell, t.cells, t.first[in_tile * SLABS + warp],
                 in_tile * SLABS + warp, m.run[warp], &m.runs[warp]);

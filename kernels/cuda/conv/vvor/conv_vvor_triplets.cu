@@ -50,7 +50,7 @@ static __device__ __forceinline__ void produce(const vvor_job<T> &j, const vvor_
 {
     constexpr bool CONVERT = sizeof(T) == 4;
     const T *gathered = j.gathered + (int64_t)w.group * j.gathered_width,
-            *rows = j.rows + (int64_t)w.group * j.rows_width + j.first * j.rows_stride;
+            *rows = j.rows + (int64_t)w.group * j.rows_width;
     vvor_scales scale = vvor_scales_of<C::SCALED>(j.measures);
     unsigned char *raw = memory + STAGES * C::STAGE;
     int lane = threadIdx.x % TEAM, slot = threadIdx.x / TEAM;

@@ -57,8 +57,8 @@ template <class C> static __host__ __device__ inline int steps_of(const warp_lau
 
 /* What a block of threads knows of its rows, and of the cells of its table. */
 struct block_rows {
-    int64_t first, row0;       /* triplet, row of the tile */
-    int row[ROWS], last[ROWS]; /* from row0, -1: none; the end of its triplets, from the first */
+    int64_t first, row0;       /* triplet, place of the tile */
+    int row[ROWS], last[ROWS]; /* -1: none; the end of its triplets, from the first */
     int cell[CELLS];
     uint32_t mask[32]; /* slabs that have a cell */
     int begin[CELLS][SLABS];
@@ -118,9 +118,9 @@ static __device__ __forceinline__ row_left find_rows(
     __syncthreads();
     if (threadIdx.x < ROWS) {
         int in_tile = s.tiles.tile ? s.tiles.tile[tile].row[place] : place;
-        int64_t row = r.row0 + in_tile;
-        r.row[threadIdx.x] = row < live ? in_tile : -1;
-        if (row < live && !listed) left = {conv_start(s, row), conv_start(s, row + 1)};
+        int64_t at = r.row0 + in_tile;
+        r.row[threadIdx.x] = at < live ? (int)conv_row(s, at) : -1;
+        if (at < live && !listed) left = {conv_start(s, at), conv_start(s, at + 1)};
         r.last[threadIdx.x] = (int)(left.last - r.first);
     }
     if (listed && threadIdx.x < SLABS)
@@ -398,9 +398,8 @@ static __device__ __forceinline__ void write_sums(const warp_launch &l, const bl
     for (int s = 0; s < C::OWN; s++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            int in_tile = r.row[(warp % C::ROW_WARPS * C::OWN + s) * 16 + half * 8 + lane / 4];
-            if (in_tile < 0) continue;
-            int64_t row = r.row0 + in_tile;
+            int64_t row = r.row[(warp % C::ROW_WARPS * C::OWN + s) * 16 + half * 8 + lane / 4];
+            if (row < 0) continue;
 #pragma unroll
             for (int n = 0; n < C::EIGHTS / 4; n++) {
                 int c = wide * C::COLUMNS + warp / C::ROW_WARPS * C::WIDTH + n * 32 + lane % 4 * 8,
