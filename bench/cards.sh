@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures a GPU and prints a table in Markdown that can be sent: convolution 128 -> 128 in every precision, on voxels and in a ball
-# of 5 cm, and steps of networks.
+# of 5 cm, with rows along a curve and at random, and steps of networks.
 #
 #   sh bench/cards.sh [--device cuda] [--points 700000] [--scene CLOUD].. [--nets 'minkunet18a fcgf ..'] [--repeat 9] [--most N]
 #
@@ -43,7 +43,7 @@ conv() {
     # shellcheck disable=SC2086
     PNET_CUDA_KERNELS=$kernels "$build/bench/pnet-bench" conv $scenes --channels 128,128 --device "$device" --precision "$precision" \
         --repeat "$repeat" "$@" --json >"$work/json"
-    printf ' %s | %s | %s |' "$(number time_ms forward)" "$(number time_ms dF)" "$(number time_ms dW)"
+    for part in forward dF dW; do printf ' %s (%s) |' "$(number time_ms $part)" "$(number random_ms $part)"; done
 }
 
 case $device in
@@ -64,7 +64,7 @@ for kind in $kinds; do
     own) kernels='' ;;
     *) kernels=$kind && printf '\nWith the kernels of other GPUs:\n' ;;
     esac
-    printf '\n| 128 -> 128, ms | voxel: forward | dF | dW | ball 5 cm: forward | dF | dW |\n|---|---|---|---|---|---|---|\n'
+    printf '\n| 128 -> 128, ms (rows at random) | voxel: forward | dF | dW | ball 5 cm: forward | dF | dW |\n|---|---|---|---|---|---|---|\n'
     for precision in $precisions; do
         printf '| %s |' "$precision"
         conv "$kernels" "$precision" --mode voxel

@@ -3,12 +3,13 @@
 
     python3 bench/spconv.py [--net minkunet18a|spunet] [--device cpu|cuda] [--precision bf16|fp16|fp32] [--voxels 100000]
                             [--samples 1] [--points FILE ..] [--cell 0.05] [--narrow 1]
-                            [--backends pnet,plain,empty,spconv] [--repeat 20] [--json]
+                            [--backends pnet,plain,empty,spconv] [--rows random,curve] [--repeat 20] [--json]
 
 minkunet18a has the layers of models/minkunet18a.pnet, spunet those of Pointcept's SpUNet; --samples is 3 there unless it is given.
 A step is forward, cross entropy, backward, and a step of SGD, with autocast in --precision. Samples are rooms that the script makes
 (floor, ceiling, walls, boxes), --voxels each, or voxels of the --points files, one a sample: .npy or .ply with positions in metres,
-in cells of --cell, or .npy with whole numbers.
+in cells of --cell, or .npy with whole numbers. Their rows are at random, as programs have them, and, timed beside that, along a Morton
+curve.
 
     plain     each kernel cell by gather, matmul and index_add, from pairs that sorted keys of voxels give
     empty     convolutions give zeros: what the rest of the network takes
@@ -328,7 +329,16 @@ def read(path, cell):
     return torch.unique((given - given.amin(0)).long(), dim=0)
 
 
-def batch(o):
+def morton(indices):
+    """Numbers along a Morton curve, samples behind each other."""
+    key = indices[:, 0].long() << 60
+    for bit in range(20):
+        for axis in range(indices.shape[1] - 1):
+            key |= (indices[:, 1 + axis].long() >> bit & 1) << (3 * bit + 2 - axis)
+    return key
+
+
+def batch(o, rows):
     parts = [read(path, o.cell) for path in o.points] if o.points else [room(o.voxels, n + 1) for n in range(o.samples)]
     indices = torch.cat([torch.cat([torch.full((len(p), 1), n), p], 1) for n, p in enumerate(parts)]).int()
     top = int(indices[:, 1:].max()) + 1
@@ -336,6 +346,10 @@ def batch(o):
     random = torch.Generator().manual_seed(1)
     features = torch.randn(len(indices), CHANNELS, generator=random)
     labels = torch.randint(0, CLASSES, (len(indices),), generator=random)
+    order = morton(indices).argsort()
+    if rows == "random":
+        order = order[torch.randperm(len(order), generator=random)]
+    features, indices, labels = features[order], indices[order].contiguous(), labels[order]
     return *(t.to(o.device) for t in (features, indices, labels)), extent, len(parts)
 
 
@@ -488,6 +502,7 @@ def main():
     parser.add_argument("--cell", type=float, default=0.05)
     parser.add_argument("--narrow", type=int, default=1)
     parser.add_argument("--backends", default="plain,pnet,empty,spconv")
+    parser.add_argument("--rows", default="random,curve")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     o = parser.parse_args()
@@ -496,12 +511,16 @@ def main():
     if o.samples is None:
         o.samples = 3 if o.net == "spunet" else 1
     torch.set_float32_matmul_precision("highest")
-    given, state, rows = batch(o), {}, []
+    rows = []
     names = sorted(o.backends.split(","), key=lambda name: name != "plain")  # the others are compared with it
     for name in names:
         if name not in ("plain", "pnet", "empty", "spconv"):
             sys.exit(f"spconv.py: there is no backend {name!r}")
-        rows.append(run_backend(name, o, given, state))
+    for order in o.rows.split(","):
+        if order not in ("random", "curve"):
+            sys.exit(f"spconv.py: rows are random or curve, not {order!r}")
+        given, state = batch(o, order), {}
+        rows += [run_backend(name, o, given, state) | {"order": order} for name in names]
     result = {"net": o.net, "device": torch.cuda.get_device_name() if o.device == "cuda" else "cpu", "precision": o.precision,
               "voxels": len(given[1]), "samples": given[4], "torch": torch.__version__, "rows": rows}
     if o.json:
@@ -509,9 +528,9 @@ def main():
         return
     print(f"{o.net}, {result['voxels']} voxels in {result['samples']} samples, {o.precision}, {result['device']}, PyTorch "
           f"{torch.__version__}")
-    print(f"{'backend':8} {'off':>9}" + "".join(f"{name + ' ms':>12}{'MiB':>9}" for name in ("step", "known", "graph")))
+    print(f"{'backend':8} {'rows':8} {'off':>9}" + "".join(f"{name + ' ms':>12}{'MiB':>9}" for name in ("step", "known", "graph")))
     for row in rows:
-        line = f"{row['backend']:8} " + (f"{row['off']:9.1e}" if "off" in row else " " * 9)
+        line = f"{row['backend']:8} {row['order']:8} " + (f"{row['off']:9.1e}" if "off" in row else " " * 9)
         for name in ("step", "known", "graph"):
             cell = row.get(name)
             line += f"{cell['ms']:12.2f}" if cell else f"{'-':>12}"

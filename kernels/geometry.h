@@ -92,7 +92,7 @@ struct pnet_tile {
     uint32_t rounds;                 /* of all slabs */
     uint32_t first[PNET_TILE_SLABS]; /* round at which a slab's rounds begin */
     uint32_t spare[2];               /* 0 */
-    uint8_t row[PNET_TILE_ROWS];     /* of the tile's 256 places; those that are not there come last */
+    uint8_t row[PNET_TILE_ROWS]; /* of the tile's 256 places; those that are not there come last */
 };
 
 struct pnet_tile_cell {

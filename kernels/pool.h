@@ -19,10 +19,12 @@ struct pnet_cells {
     const int64_t *start;  /* [coarse_rows + 1] */
     const int32_t *child;  /* [fine_rows], of coarse row r from start[r], ascending; NULL: the row
                               itself, cells are stretches of rows */
-    const int32_t *row;    /* [coarse_rows], for the sum and the maximum: the coarse row whose fine rows
-                              begin at start[r], instead of r; NULL: r */
-    const int32_t *fine;   /* [fine_rows], for spreading and the gradient of the maximum: the fine row
-                              whose coarse row is parent[r], instead of r; NULL: r */
+    /* [coarse_rows], for the sum and the maximum: the coarse row whose fine rows begin at start[r],
+       instead of r; NULL: r */
+    const int32_t *row;
+    /* [fine_rows], for spreading and the gradient of the maximum: the fine row whose coarse row is
+       parent[r], instead of r; NULL: r */
+    const int32_t *fine;
 };
 
 /* y = x, n elements of 4 bytes: a value or labels that stay on their level. */
@@ -92,7 +94,8 @@ struct pnet_nearest {
     int32_t k;
     const int32_t *index;
     const float *distance2;
-    const int32_t *row; /* [fine_rows]: the fine row that the k entries from r k on belong to, instead of r; NULL: r */
+    /* [fine_rows]: the fine row that the k entries from r k on belong to, instead of r; NULL: r */
+    const int32_t *row;
 };
 
 /* y[fine] = sum of w x[coarse] over the nearest ones, w = 1 / (distance^2 + 1e-8), normalised to 1

@@ -20,7 +20,7 @@ struct pnet_map {
     struct pnet_handle handle;
     enum pnet_map_kind kind;
     int64_t rows_in, rows_out;
-    int32_t *row; /* the point at each place, on the finer side, or of `out`; NULL: places are rows */
+    int32_t *row; /* the point at each place, of the finer side or `out`; NULL: as they are */
     /* MEAN, MAX, SUM, PARENT: */
     struct pnet_cells cells; /* with the memory of these: */
     int64_t *start;

@@ -81,8 +81,8 @@ enum pnet_status pnet_set_side_take(struct pnet_set_side *s, struct pnet_error *
     return s->place ? PNET_OK : PNET_NO_MEMORY;
 }
 
-static void name_rows(struct pnet_set_form *f, const struct pnet_set_side *rows,
-    const struct pnet_set_side *others)
+static void name_rows(
+    struct pnet_set_form *f, const struct pnet_set_side *rows, const struct pnet_set_side *others)
 {
     f->triplets.row = rows->row;
     f->triplets.place = rows->place;

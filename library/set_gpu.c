@@ -418,9 +418,9 @@ static enum pnet_status sort_copy(const struct pnet_home *p, struct pnet_triplet
     if (!cell) return e->status;
     if (t->row) {
         start = pnet_home_take(p, p->stream, (size_t)(t->rows + 1) * sizeof *start, own, e);
-        void *work = start ? pnet_home_take(
-                                 p, p->stream, pnet_cuda_place_starts_work(t->rows), own, e)
-                           : NULL;
+        void *work =
+            start ? pnet_home_take(p, p->stream, pnet_cuda_place_starts_work(t->rows), own, e)
+                  : NULL;
         if (!work) return e->status;
         pnet_cuda_place_starts(t->rows, t->row, t->start, start, work);
         pnet_cuda_place_lists(t->rows, t->row, t->start, start, sizeof *other, t->other, other);

@@ -18,8 +18,8 @@ struct making {
     const struct pnet_between *b;
 };
 
-static enum pnet_status take_triplets(struct making *m, struct form *f,
-    const struct pnet_triplets *shape, struct pnet_triplets *to)
+static enum pnet_status take_triplets(
+    struct making *m, struct form *f, const struct pnet_triplets *shape, struct pnet_triplets *to)
 {
     f->other = pnet_making_keep(&m->w, shape->count, sizeof *f->other);
     f->cell = pnet_making_keep(&m->w, shape->count, sizeof *f->cell);

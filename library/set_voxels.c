@@ -227,8 +227,8 @@ static enum pnet_status find_outputs(struct making *m, struct pnet_error *e)
 }
 
 /* Orders the rows of a side along a curve. *along, which the caller frees, gets the place of each voxel. */
-static enum pnet_status order_side(const struct pnet_sites *s, struct pnet_set_side *side,
-    int32_t **along, struct pnet_error *e)
+static enum pnet_status order_side(
+    const struct pnet_sites *s, struct pnet_set_side *side, int32_t **along, struct pnet_error *e)
 {
     enum pnet_status st = pnet_set_side_take(side, e);
     if (st) return st;

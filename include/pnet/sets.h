@@ -130,8 +130,9 @@ PNET_API enum pnet_status pnet_conv_workspace(const struct pnet_set *set,
    On a GPU features, results and gradients of rows may all be PNET_DTYPE_BF16, or all PNET_DTYPE_F16; arrays and workspace are
    aligned to 16 bytes. Rows of voxels and points may lie in any order without a loss of speed, because their triplets lie along a
    curve; those of pnet_set_triplets lie as rows do, so that rows near each other in space should be near each other there. A call
-   that gets a workspace takes no memory and waits for nothing: a CUDA graph can record it, after a first call, in which the driver
-   loads kernels. Until the recording ends, the thread makes no other calls, and no thread uses the default stream of that GPU.
+   that gets a workspace takes no memory and waits for nothing: a CUDA graph can record it, after a first call, in which the
+   driver loads kernels. Until the recording ends, the thread makes no other calls, and no thread uses the default stream of that
+   GPU.
    PNET_USAGE: an array has another type or shape, or lies elsewhere, or the workspace is too small. PNET_NO_MEMORY. */
 PNET_API enum pnet_status pnet_conv_forward(const struct pnet_set *set,
     const struct pnet_array *features, const struct pnet_array *weights,

@@ -8,7 +8,7 @@ status=0
 fail() { echo "$*"; status=1; }
 sh bench/cards.sh --device cpu --points 3000 --most 2000 --repeat 1 --nets 'fcgf' >"$work/table" || fail "exit code $?"
 cat "$work/table"
-grep -cE '^\| fp32 \|( [0-9.e+-]+ \|){6}$' "$work/table" | grep -qx 1 || fail 'no times of the layer'
+grep -cE '^\| fp32 \|( [0-9.e+-]+ \([0-9.e+-]+\) \|){6}$' "$work/table" | grep -qx 1 || fail 'no times of the layer'
 grep -cE '^\| fcgf \| fp32 \|( [0-9.e+-]+ \|){3}$' "$work/table" | grep -qx 1 || fail 'no times of the network'
 grep -q "^- pnetc [0-9]" "$work/table" || fail 'no version'
 sh bench/cards.sh --device cpu --depth 3 >"$work/out" 2>&1

@@ -71,8 +71,7 @@ static inline void device_work_end(struct device_work *w, const char *text)
 static inline const int32_t *device_rows(
     const int32_t *row, int64_t live, const struct pnet_triplets *set)
 {
-    return device_copy_into(
-        row, (size_t)live * sizeof *row, (size_t)set->rows * sizeof *row);
+    return device_copy_into(row, (size_t)live * sizeof *row, (size_t)set->rows * sizeof *row);
 }
 
 /* A set as a schedule knows it: rows and triplets of its capacity class, the true number in device memory, starts of rows

@@ -62,8 +62,8 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
     struct pnet_triplets set = device_set(t, SPARE_ROWS, 0, 0), other = set;
     int32_t *row = conv_mixed_rows(t->rows);
     size_t side_size = swapped ? in_size : gout_size;
-    float *side = conv_mix(swapped ? in : gout, row, t->rows,
-        (size_t)(swapped ? s.cin : s.cout) * sizeof *side);
+    float *side = conv_mix(
+        swapped ? in : gout, row, t->rows, (size_t)(swapped ? s.cin : s.cout) * sizeof *side);
     other.row = device_rows(row, t->rows, &other);
     for (int storage = PNET_STORE_F32; storage <= PNET_STORE_FP16; storage++) {
         struct pnet_vvor v = {.triplets = &set,

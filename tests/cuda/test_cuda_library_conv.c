@@ -193,8 +193,8 @@ static void test_odd(void)
 }
 
 /* Rows of the first matrix, `moved` of them NULL or where row r comes from, as `b` stores them. */
-static void *put_moved(const float *from, const int64_t *moved, int64_t count, int32_t width,
-    enum pnet_dtype dtype)
+static void *put_moved(
+    const float *from, const int64_t *moved, int64_t count, int32_t width, enum pnet_dtype dtype)
 {
     float *to = sets_room((size_t)count, sizeof *to);
     for (int64_t r = 0; r < count / width; r++)
@@ -243,12 +243,13 @@ static void test_rows(const int32_t of[3], const struct way *w, enum pnet_set_ki
     NEED(run(&a, &o, false, &e));
     NEED(run(&b, &o, false, &e));
     int64_t y = count_others(b.result, a.result, outs, a.s.result_count, of[1], w->stored),
-            x = count_others(b.to_features, a.to_features, moved, a.s.feature_count, of[0], w->stored),
+            x = count_others(
+                b.to_features, a.to_features, moved, a.s.feature_count, of[0], w->stored),
             dw = count_others(
                 b.to_weights, a.to_weights, NULL, a.s.weight_count, of[1], PNET_DTYPE_F32);
     CHECKF(moved[0] != 0 && !y && !x && !dw,
-        "%s, kind %d, %d to %d channels, %d groups: %lld, %lld, %lld rows differ", w->name, (int)kind,
-        (int)of[0], (int)of[1], (int)of[2], (long long)y, (long long)x, (long long)dw);
+        "%s, kind %d, %d to %d channels, %d groups: %lld, %lld, %lld rows differ", w->name,
+        (int)kind, (int)of[0], (int)of[1], (int)of[2], (long long)y, (long long)x, (long long)dw);
     end(&a);
     end(&b);
     free(a.c.index);

@@ -176,10 +176,10 @@ static void check_blocks(
     own->by_out = sets_room(own->by_out_bytes, 1);
     own->by_in = sets_room(own->by_in_bytes, 1);
     NEED(pnet_set_pack(cpu, own, &e));
-    CHECK(!memcmp((char *)own->by_out + HEAD, (char *)of_gpu->by_out + HEAD,
-        own->by_out_bytes - HEAD - END));
-    CHECK(!memcmp((char *)own->by_in + HEAD, (char *)of_gpu->by_in + HEAD,
-        own->by_in_bytes - HEAD - END));
+    CHECK(!memcmp(
+        (char *)own->by_out + HEAD, (char *)of_gpu->by_out + HEAD, own->by_out_bytes - HEAD - END));
+    CHECK(!memcmp(
+        (char *)own->by_in + HEAD, (char *)of_gpu->by_in + HEAD, own->by_in_bytes - HEAD - END));
     free(own->by_out);
     free(own->by_in);
 }

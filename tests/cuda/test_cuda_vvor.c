@@ -106,7 +106,8 @@ static void check(const struct layer *l, const struct pnet_triplets *t,
             "add %d, slots %lld: error %g",
             p, (int)storage, (long long)l->rows, (long long)l->others, l->cells, s.cin, s.cout,
             s.groups, l->swapped, l->add, (long long)l->slots, error);
-        CHECKF(memcmp(first, again, weights(l) * sizeof *first) == 0, "rows in another order differ");
+        CHECKF(
+            memcmp(first, again, weights(l) * sizeof *first) == 0, "rows in another order differ");
         free(first), free(again);
     }
     device_free(v.in), device_free(v.gout), device_free(named);

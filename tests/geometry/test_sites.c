@@ -27,11 +27,8 @@ static struct voxels make(int32_t samples, const int32_t extent[3], uint64_t of,
         v.splits[b + 1] = rows;
     }
     v.row = named ? conv_mixed_rows(rows) : NULL;
-    v.s = (struct pnet_sites){.rows = rows,
-        .samples = samples,
-        .splits = v.splits,
-        .key = v.key,
-        .row = v.row};
+    v.s = (struct pnet_sites){
+        .rows = rows, .samples = samples, .splits = v.splits, .key = v.key, .row = v.row};
     memcpy(v.s.extent, extent, sizeof v.s.extent);
     return v;
 }

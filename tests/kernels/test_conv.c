@@ -87,8 +87,8 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
     mixed.row = row;
     char text[160];
     layer_describe(l, pnet_cpu_isa(), text);
-    float *rows = conv_mix(swapped ? in : gout, row, t->rows,
-        (size_t)(swapped ? s.cin : s.cout) * sizeof *rows);
+    float *rows = conv_mix(
+        swapped ? in : gout, row, t->rows, (size_t)(swapped ? s.cin : s.cout) * sizeof *rows);
     for (int threads = 1; threads <= 4; threads++) { /* the last ones with rows in another order */
         bool other = threads == 4;
         omp_set_num_threads(threads);
@@ -106,8 +106,8 @@ static void check_vvor(const struct layer *l, const struct pnet_triplets *t, boo
             conv_work_use(&work));
         CHECKF(conv_work_end(&work), "%s: wrote beyond the workspace", text);
         double error = conv_error(gweight, want, layer_weights(l));
-        CHECKF(error <= TOLERANCE, "%s: vvor error %g (swapped %d, add %d, other rows %d)", text, error,
-            swapped, add, other);
+        CHECKF(error <= TOLERANCE, "%s: vvor error %g (swapped %d, add %d, other rows %d)", text,
+            error, swapped, add, other);
         CHECKF(!first || memcmp(gweight, first, layer_weights(l) * sizeof *gweight) == 0,
             "%s: %d threads differ from one", text, threads);
         if (first)

@@ -257,7 +257,8 @@ static int64_t count_packed(const struct shuffled *p)
     NEED(pnet_set_unpack(&b, &set, &e));
     int64_t others = count_moved(&(struct shuffled){p->one, set, p->in, p->out});
     pnet_set_free(set);
-    if (b.by_out_bytes % 64) { /* the end: rows by place, places by row, and 16 bytes more than a multiple of 64 */
+    if (b.by_out_bytes %
+        64) { /* the end: rows by place, places by row, and 16 bytes more than a multiple of 64 */
         size_t stretch = ((size_t)b.rows_out * 4 + 63) / 64 * 64, end = b.by_out_bytes / 64 * 64;
         for (int list = 1; list <= 2; list++) {
             int32_t *at = (int32_t *)(void *)((char *)b.by_out + end - (size_t)list * stretch);

@@ -261,8 +261,8 @@ static void depthwise(const struct pnet_mvmr *m, void *work)
                                                      depthwise_thread_bytes(channels));
         float *out = m->out + i * channels;
         int64_t begin = t->start[place];
-        isa->depthwise(channels, t->start[place + 1] - begin, t->cell + begin, t->other + begin, m->in,
-            m->weight, sums);
+        isa->depthwise(channels, t->start[place + 1] - begin, t->cell + begin, t->other + begin,
+            m->in, m->weight, sums);
         if (m->bias) {
             for (int c = 0; c < channels; c++) sums[c] += m->bias[c];
         }

@@ -61,7 +61,7 @@ struct conv_set {
     const int64_t *start;
     const int32_t *other;
     const uint16_t *cell;
-    const int32_t *row; /* as in struct pnet_triplets; kernels work on places, and read and write rows */
+    const int32_t *row; /* the row at each place, as in struct pnet_triplets */
     struct pnet_tiles tiles;
     int64_t count; /* of triplets: those of the capacity class */
 };

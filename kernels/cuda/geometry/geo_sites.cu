@@ -206,8 +206,8 @@ static __global__ void place_samples(
         item[i] = (uint64_t)sample_of(s.splits, s.samples, order[i]);
 }
 
-static __global__ void place_curve(const struct pnet_sites s, const int32_t *order, int32_t *along,
-    int32_t *row, int32_t *place)
+static __global__ void place_curve(
+    const struct pnet_sites s, const int32_t *order, int32_t *along, int32_t *row, int32_t *place)
 {
     for (int64_t p = thread_index(); p < s.rows; p += thread_count()) {
         int32_t site = order[p], own = s.row ? s.row[site] : site;

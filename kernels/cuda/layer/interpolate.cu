@@ -59,8 +59,8 @@ void pnet_cuda_interpolate(const struct pnet_nearest *n, int32_t c, const float 
 }
 
 struct transposed {
-    uint64_t
-        *key[2];    /* [fine_rows * k] coarse row << 32 | place of the fine row; the weights take the one left */
+    /* [fine_rows * k] coarse row << 32 | place of the fine row; the weights take the one left */
+    uint64_t *key[2];
     int64_t *start; /* [coarse_rows + 1] */
     void *sort;
 };

@@ -329,7 +329,8 @@ static __device__ __forceinline__ void multiply(few_sums<C> &sum, uint32_t rows,
 }
 
 /* The place in the set of what is at a place of the item. Those that are not there come last. */
-static __device__ __forceinline__ int64_t place_of(const few_launch &l, const few_item &i, int place)
+static __device__ __forceinline__ int64_t place_of(
+    const few_launch &l, const few_item &i, int place)
 {
     int64_t at = i.row0 + place, tile = at / PNET_TILE_ROWS;
     if (!l.p.set.start) return at;

@@ -130,8 +130,8 @@ static __device__ __forceinline__ void write_rows(const tile_launch &l, uint32_t
     const conv_end &e = l.p.end;
     int lane = threadIdx.x % 32, c = item.wide * C::COLUMNS, left = l.p.groups.cout - c,
         first = item.group * l.p.groups.cout + c,
-        own = row_at(l, item, block * 64 + threadIdx.x % 128 / 32 * 16 + lane % 16,
-            pnet_live(l.p.set.rows));
+        own = row_at(
+            l, item, block * 64 + threadIdx.x % 128 / 32 * 16 + lane % 16, pnet_live(l.p.set.rows));
     uint32_t here = leaving + lane / 4 * LEAVING_ROW + lane % 4 * 32;
     T *out = (T *)e.out + first + lane;
 #pragma unroll

@@ -257,7 +257,8 @@ static __device__ __forceinline__ void copy_rows(
     for (int i = 0; i < BAND_ROWS * LANES / PRODUCERS; i++) {
         int r = threadIdx.x / LANES + i * (PRODUCERS / LANES), c = first + lane * EACH;
         int left = row0 + r < live ? j.rows_width - c : 0;
-        const T *p = from + (left > 0 ? conv_row(j.set, j.first + row0 + r) * j.rows_stride + c : 0);
+        const T *p =
+            from + (left > 0 ? conv_row(j.set, j.first + row0 + r) * j.rows_stride + c : 0);
         T *at = (T *)(to + r * PITCH) + lane * EACH;
         if constexpr (C::ALIGNED) {
             copy_piece<16>(at, p, left);

@@ -258,8 +258,7 @@ static __global__ __launch_bounds__(THREADS, C::AT_ONCE) void vvor(
         int there = (int)min((int64_t)ROWS, live - row0 - in_tile * ROWS);
         const pnet_tile_cell *cell = neighbours > 0 ? cells_of(set.tiles, t) : nullptr;
         if (warp >= SLABS)
-            bring_rows<C>(
-                s, set, row0, rows, there, (const T *)j.o.gout + s.n0, j.o.cout, x, g);
+            bring_rows<C>(s, set, row0, rows, there, (const T *)j.o.gout + s.n0, j.o.cout, x, g);
         else if (neighbours > 0)
             list_runs(s, j.o.cin, cell, t.cells, t.first[in_tile * SLABS + warp],
                 in_tile * SLABS + warp, m.run[warp], &m.runs[warp]);
