@@ -87,8 +87,8 @@ PNET_API enum pnet_status pnet_set_counts(
    set has no voxels. On a GPU this and the next one use the stream that the set was made on. */
 PNET_API enum pnet_status pnet_set_indices(
     const struct pnet_set *set, int32_t *to, int64_t count, struct pnet_error *e);
-/* Copies the triplets, sorted by (i, k, j); `count` is their number. An array may be NULL. On a GPU, for j of a set of points,
-   or of one that was unpacked, the call takes 6 bytes a triplet and gives them back. */
+/* Copies the triplets, sorted by (i, k, j); `count` is their number. An array may be NULL. The call takes
+   memory and gives it back: 8 bytes for each row, and on a GPU 6 bytes a triplet. */
 PNET_API enum pnet_status pnet_set_get_triplets(const struct pnet_set *set, int32_t *i, int32_t *j,
     int32_t *k, int64_t count, struct pnet_error *e);
 
