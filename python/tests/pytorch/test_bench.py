@@ -30,6 +30,15 @@ class Bench(unittest.TestCase):
         said = self.run_script("torch_calls.py", "--device", "cpu", "--layers", "2", "--repeat", "2", "--precision", "bf16")
         self.assertIn("over a call", said)
 
+    def test_rows(self):
+        """Layers of all kinds; no row has other bits where rows lie in another order."""
+        found = json.loads(self.run_script("rows.py", "--device", "cpu", "--voxels", "2000", "--samples", "2", "--channels", "8",
+                                           "--repeat", "1", "--json"))
+        self.assertEqual(len(found["rows"]), 3 * 7)
+        for row in found["rows"]:
+            self.assertEqual((row["kind"], row["order"], row["off"]), (row["kind"], row["order"], 0))
+            self.assertGreater(min(row[name] for name in ("make", "forward", "backward")), 0)
+
     def test_spconv(self):
         """Both networks; gradients agree with those of plain PyTorch."""
         short = "--device", "cpu", "--voxels", "3000", "--narrow", "16", "--repeat", "1"
@@ -37,10 +46,10 @@ class Bench(unittest.TestCase):
             found = json.loads(self.run_script("spconv.py", *short, "--net", net, "--precision", "fp32", "--backends",
                                                "plain,pnet", "--json"))
             self.assertEqual((found["net"], found["samples"], found["voxels"]), (net, samples, 3000 * samples))
-            plain, pnet = found["rows"]
-            self.assertEqual((plain["backend"], pnet["backend"]), ("plain", "pnet"))
-            self.assertLess(pnet["off"], 1e-3)
-            for row in plain, pnet:
+            self.assertEqual([(row["backend"], row["order"]) for row in found["rows"]],
+                             [(name, order) for order in ("random", "curve") for name in ("plain", "pnet")])
+            for row in found["rows"]:
+                self.assertLess(row.get("off", 0), 1e-3)
                 self.assertGreater(min(row[name]["ms"] for name in ("step", "known")), 0)
         with tempfile.TemporaryDirectory() as folder:
             xyz = torch.rand(500, 3, generator=torch.Generator().manual_seed(1))
