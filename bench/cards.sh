@@ -5,7 +5,7 @@
 #   sh bench/cards.sh [--device cuda] [--points 700000] [--scene CLOUD].. [--nets 'minkunet18a fcgf ..'] [--repeat 9] [--most N]
 #
 # Without --scene: three synthetic rooms of --points points each, which it makes. --most N: points of a batch that networks get. The
-# GPU's own kernels are measured, and on an H100 or H200 also those that other GPUs get (PNET_CUDA_KERNELS=80). Times are medians of
+# GPU's own kernels are measured, and on an H100 or H200 also those that other GPUs get (PNET_CUDA_KERNELS=80, and 86, with less shared memory). Times are medians of
 # --repeat runs, in milliseconds; a kernel that is wrong ends the program. Takes some minutes. PNET_BUILD: the folder of the build.
 set -eu
 cd "$(dirname "$0")/.."
@@ -55,14 +55,15 @@ cpu)
     precisions='bf16 fp16 tf32 fp32' kinds=own
     card=$(nvidia-smi --query-gpu=name,compute_cap,driver_version,memory.total --format=csv,noheader | head -n 1)
     echo "- $card"
-    case $card in *', 9.0,'*) kinds='own 80' ;; esac
+    case $card in *', 9.0,'*) kinds='own 80 86' ;; esac
     ;;
 esac
 "$build/pnetc" --version | sed 's/^/- /'
 for kind in $kinds; do
     case $kind in
     own) kernels='' ;;
-    *) kernels=$kind && printf '\nWith the kernels of other GPUs:\n' ;;
+    80) kernels=$kind && printf '\nWith the kernels of other GPUs:\n' ;;
+    86) kernels=$kind && printf '\nWith these, and the shared memory of 86, 89 and 120:\n' ;;
     esac
     printf '\n| 128 -> 128, ms (rows at random) | voxel: forward | dF | dW | ball 5 cm: forward | dF | dW |\n|---|---|---|---|---|---|---|\n'
     for precision in $precisions; do

@@ -5,7 +5,7 @@
 # program; BUILD/sanitizer has the output of the tools. PNET_PROGRAMS names other programs ("test_cases:conv": with that
 # word, here the cases of one op), PNET_LIMIT the seconds that one may take (600), PNET_JOBS how many run at once (3:
 # launches are what takes time under these tools, not work). With PNET_CUDA_KERNELS=80 in the environment an H100 or H200 runs the
-# kernels of convolution and linear layers for other GPUs.
+# kernels of convolution and linear layers for other GPUs, with 86 as if it had 99 KB of shared memory.
 set -eu
 cd "$(dirname "$0")/.."
 one=no

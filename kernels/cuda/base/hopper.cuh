@@ -1,5 +1,5 @@
-/* Hopper's matrix unit and copy engine as functions: barriers in shared memory, bulk copies, products of a warpgroup
-   (PTX ISA, sections on mbarrier, cp.async.bulk and wgmma). */
+/* Hopper's matrix unit and copy engine as functions: barriers of a cluster, bulk copies, products of a warpgroup (PTX ISA,
+   sections on mbarrier, cp.async.bulk and wgmma). */
 #ifndef PNET_KERNELS_CUDA_BASE_HOPPER_CUH
 #define PNET_KERNELS_CUDA_BASE_HOPPER_CUH
 
@@ -9,22 +9,6 @@
 #include <cuda_fp16.h>
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
-static __device__ __forceinline__ void barrier_init(uint64_t *b, int arrivals)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(arrivals));
-}
-
-/* A barrier is given by a pointer, or by its address in shared memory where the caller has that. */
-static __device__ __forceinline__ void barrier_arrive(uint32_t b)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b) : "memory");
-}
-
-static __device__ __forceinline__ void barrier_arrive(uint64_t *b)
-{
-    barrier_arrive(shared_address(b));
-}
 
 /* The same place in the shared memory of another block of the cluster. */
 static __device__ __forceinline__ uint32_t shared_of(uint32_t at, uint32_t rank)
@@ -64,30 +48,6 @@ static __device__ __forceinline__ void barrier_expect(uint32_t b, uint32_t bytes
 static __device__ __forceinline__ void barrier_expect(uint64_t *b, uint32_t bytes)
 {
     barrier_expect(shared_address(b), bytes);
-}
-
-/* Arrives when the copies of 16 bytes (copy16) that the thread has started are complete. */
-static __device__ __forceinline__ void barrier_arrive_copies(uint32_t b)
-{
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(b) : "memory");
-}
-
-/* Waits until the phase of that parity is over. */
-static __device__ __forceinline__ void barrier_wait(uint32_t b, uint32_t parity)
-{
-    asm volatile("{\n.reg .pred p;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
-                 "@p bra done;\n"
-                 "bra again;\n"
-                 "done:\n}" ::"r"(b),
-                 "r"(parity)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void barrier_wait(uint64_t *b, uint32_t parity)
-{
-    barrier_wait(shared_address(b), parity);
 }
 
 /* The same for what another block of the cluster did. */

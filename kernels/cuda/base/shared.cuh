@@ -1,5 +1,5 @@
-/* Shared memory by its addresses, and copies to it that run beside the thread (PTX ISA, ld.shared, cp.async): GPUs from
-   architecture 80 on. */
+/* Shared memory by its addresses, and copies to it that run beside the thread, and barriers in it (PTX ISA, ld.shared,
+   cp.async, mbarrier): GPUs from architecture 80 on. */
 #ifndef PNET_KERNELS_CUDA_BASE_SHARED_CUH
 #define PNET_KERNELS_CUDA_BASE_SHARED_CUH
 
@@ -115,6 +115,51 @@ static __device__ __forceinline__ void copy16_or_zeros(
     uint32_t to, const void *from, const void *valid, bool there)
 {
     copy16_any(to, there ? from : valid, there);
+}
+
+/* Barriers in shared memory (mbarrier). */
+static __device__ __forceinline__ void barrier_init(uint64_t *b, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(arrivals));
+}
+
+/* A barrier is given by a pointer, or by its address in shared memory where the caller has that. */
+static __device__ __forceinline__ void barrier_arrive(uint32_t b)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b) : "memory");
+}
+
+static __device__ __forceinline__ void barrier_arrive(uint64_t *b)
+{
+    barrier_arrive(shared_address(b));
+}
+
+/* Arrives when the copies of 16 bytes (copy16) that the thread has started are complete. */
+static __device__ __forceinline__ void barrier_arrive_copies(uint32_t b)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(b) : "memory");
+}
+
+/* Waits until the phase of that parity is over. try_wait, which lets the thread sleep, is an instruction of 90 and later. */
+static __device__ __forceinline__ void barrier_wait(uint32_t b, uint32_t parity)
+{
+    asm volatile("{\n.reg .pred p;\n"
+                 "again:\n"
+#if __CUDA_ARCH__ >= 900
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+#else
+                 "mbarrier.test_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+#endif
+                 "@p bra done;\n"
+                 "bra again;\n"
+                 "done:\n}" ::"r"(b),
+                 "r"(parity)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void barrier_wait(uint64_t *b, uint32_t parity)
+{
+    barrier_wait(shared_address(b), parity);
 }
 
 #endif

@@ -248,8 +248,8 @@ const struct conv_choice pnet_cuda_conv_choices[] = {
     {VVOR_BY_TRIPLETS, "VVOR", "triplets", "vvor/conv_vvor_triplets.cu", "any", ANY_STORAGE,
         "triplets, tiles", CONV_UNIT_WARPGROUP, false, triplets,
         VVOR(WORK(triplets_vvor), triplets_vvor, true)},
-    {MVMR_BY_WARPS, "MVMR", "warps", "warps/conv_warps.cu", "any", ANY_STORAGE, "tiles",
-        CONV_UNIT_WARP, true, warps_tiles, MVMR(WORK(warps), warps_mvmr)},
+    {MVMR_BY_WARPS, "MVMR", "warps", "warps/conv_warps_tiles.cu", "any", ANY_STORAGE, "tiles",
+        CONV_UNIT_WARP, true, warps_tiles, MVMR(WORK(warps_tiles), warps_tiles_mvmr)},
     {MVMR_BY_WARPS, "MVMR", "warps", "warps/conv_warps.cu", "any", ANY_STORAGE, "triplets, dense",
         CONV_UNIT_WARP, false, warps, MVMR(WORK(warps), warps_mvmr)},
     {VVOR_BY_WARPS, "VVOR", "warps", "warps/conv_warps_vvor.cu",
@@ -274,12 +274,17 @@ const struct conv_choice *pnet_cuda_conv_choose(const struct conv_case *c)
     }
 }
 
-/* Is a GPU kept to the kernels that all from architecture 80 on have? */
-static atomic_bool limited;
+/* The architecture whose kernels a GPU is kept to: 80, or 86, which has less shared memory; 0: its own. */
+static atomic_int limited;
 
 void pnet_cuda_conv_limit(const char *kernels)
 {
-    limited = kernels && strcmp(kernels, "80") == 0;
+    limited = !kernels ? 0 : strcmp(kernels, "80") == 0 ? 80 : strcmp(kernels, "86") == 0 ? 86 : 0;
+}
+
+struct conv_room pnet_cuda_conv_room(void)
+{
+    return limited == 86 ? (struct conv_room){99 << 10, 100 << 10} : (struct conv_room){0, 0};
 }
 
 enum conv_unit pnet_cuda_conv_unit_of(int architecture)

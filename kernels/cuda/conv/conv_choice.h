@@ -83,13 +83,20 @@ extern const int pnet_cuda_conv_choice_count;
 /* Never NULL: the last row serves everything. */
 const struct conv_choice *pnet_cuda_conv_choose(const struct conv_case *c);
 
+/* Bytes of shared memory that kernels which other GPUs have too may use, a block of threads and a processor: 0, as many as
+   there are. Less where an H100 or H200 stands for a GPU that has less (pnet_cuda_conv_limit). */
+struct conv_room {
+    int block, processor;
+};
+struct conv_room pnet_cuda_conv_room(void);
+
 /* The workspaces of the rows, in conv_work.c. */
 typedef size_t conv_work_of(const struct conv_case *c);
 conv_work_of pnet_cuda_conv_few_work, pnet_cuda_conv_wide_work, pnet_cuda_conv_by_tile_work,
     pnet_cuda_conv_tiles_work, pnet_cuda_conv_triplets_work, pnet_cuda_conv_warps_work,
-    pnet_cuda_conv_depthwise_work, pnet_cuda_conv_slim_work, pnet_cuda_conv_dense_vvor_work,
-    pnet_cuda_conv_narrow_work, pnet_cuda_conv_sorted_work, pnet_cuda_conv_cells_work,
-    pnet_cuda_conv_tiles_vvor_work, pnet_cuda_conv_triplets_vvor_work,
+    pnet_cuda_conv_warps_tiles_work, pnet_cuda_conv_depthwise_work, pnet_cuda_conv_slim_work,
+    pnet_cuda_conv_dense_vvor_work, pnet_cuda_conv_narrow_work, pnet_cuda_conv_sorted_work,
+    pnet_cuda_conv_cells_work, pnet_cuda_conv_tiles_vvor_work, pnet_cuda_conv_triplets_vvor_work,
     pnet_cuda_conv_warps_vvor_work, pnet_cuda_conv_warps_outer_work, pnet_cuda_conv_plain_work;
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@ typedef void conv_mvmr_launch(
 conv_mvmr_launch pnet_cuda_conv_plain_mvmr, pnet_cuda_conv_slim_mvmr, pnet_cuda_conv_depthwise_mvmr,
     pnet_cuda_conv_triplets_mvmr, pnet_cuda_conv_tiles_mvmr, pnet_cuda_conv_wide_mvmr,
     pnet_cuda_conv_by_tile_mvmr, pnet_cuda_conv_dense_mvmr, pnet_cuda_conv_deep_mvmr,
-    pnet_cuda_conv_few_mvmr, pnet_cuda_conv_warps_mvmr;
+    pnet_cuda_conv_few_mvmr, pnet_cuda_conv_warps_mvmr, pnet_cuda_conv_warps_tiles_mvmr;
 
 /* VVOR and outer products. */
 typedef void conv_vvor_launch(

@@ -104,6 +104,34 @@ struct conv_blocks pnet_cuda_conv_warp_blocks(
     return cut_weights(b, cells, g, floats ? 4 : 2);
 }
 
+struct warp_tiles_plan pnet_cuda_conv_warp_tiles_plan(
+    enum conv_form form, const struct conv_set *s, const struct conv_groups *g, int pieces)
+{
+    /* cells of a split, at least: each stages the neighbours anew; packed weights beside sums */
+    enum { LEAST_CELLS = 4, WEIGHT_BYTES = 40 << 20 };
+    bool floats = form == CONV_SPLIT || form == CONV_SCALED;
+    int size = floats ? 4 : 2;
+    struct warp_tiles_plan p = {.blocks = {.form = form,
+                                    .depth = 64 * pieces / size,
+                                    .columns = pnet_cuda_conv_tiles_columns(g->cout),
+                                    .units = true}};
+    p.blocks = cut_weights(p.blocks, s->cells, g, form == CONV_SPLIT ? 8 : size);
+    p.partial = (pnet_cuda_conv_blocks_bytes(&p.blocks) + 255) / 256 * 256;
+    p.splits = 1;
+    p.bytes = p.partial;
+    if (p.blocks.wide < p.blocks.whole || p.partial > WEIGHT_BYTES) return p;
+    /* a block of threads has a processor, or half of one */
+    int64_t tiles = over(s->rows.most, PNET_TILE_ROWS), ways = (int64_t)g->count * p.blocks.whole,
+            items = CONV_PROCESSORS * (128 / p.blocks.columns < 2 ? 1 : 2),
+            most = (int64_t)s->cells * p.blocks.deep / LEAST_CELLS,
+            splits = tiles > 0 ? items / (tiles * ways) : 1;
+    p.splits = (int)most_of(1, least(splits, most));
+    /* never less for more rows */
+    int64_t sums = least(tiles * ways * most_of(1, most), items);
+    p.bytes += (size_t)sums * PNET_TILE_ROWS * (size_t)p.blocks.columns * sizeof(float);
+    return p;
+}
+
 struct conv_blocks pnet_cuda_conv_blocks_part(struct conv_blocks b, int first)
 {
     int wide = b.whole - first < b.wide ? b.whole - first : b.wide;

@@ -78,6 +78,17 @@ size_t pnet_cuda_conv_warps_work(const struct conv_case *c)
     return pnet_cuda_conv_blocks_bytes(&b);
 }
 
+size_t pnet_cuda_conv_warps_tiles_work(const struct conv_case *c)
+{
+    size_t most = 0;
+    for (int pieces = 1; pieces <= 2; pieces++) { /* by the shared memory of the GPU */
+        struct warp_tiles_plan p = pnet_cuda_conv_warp_tiles_plan(
+            pnet_cuda_conv_form_of(c->precision), &c->set, &c->groups, pieces);
+        most = larger(most, p.bytes);
+    }
+    return most;
+}
+
 size_t pnet_cuda_conv_depthwise_work(const struct conv_case *c)
 {
     if (!c->weights || !pnet_conv_is_depthwise(c->shape)) return 0;

@@ -172,6 +172,18 @@ struct tile_scales_plan pnet_cuda_conv_tile_scales_plan(
 struct conv_blocks pnet_cuda_conv_warp_blocks(
     enum conv_form form, int64_t cells, const struct conv_groups *g);
 
+/* How conv_warps_tiles.cu splits its work, where it stages `pieces` pieces of 64 bytes of a row at a time. A block of threads
+   has a tile and a block of columns; where that would leave most of the GPU idle, `splits` of them share the cells of the
+   tile, and their sums are added in order. `partial`: where these lie in the workspace, in float32. Of weights of CONV_SPLIT
+   both numbers are packed. */
+struct warp_tiles_plan {
+    struct conv_blocks blocks;
+    int splits;
+    size_t partial, bytes;
+};
+struct warp_tiles_plan pnet_cuda_conv_warp_tiles_plan(
+    enum conv_form form, const struct conv_set *s, const struct conv_groups *g, int pieces);
+
 /* MVMR of few rows. */
 struct few_plan {
     int rows, columns; /* of an item */

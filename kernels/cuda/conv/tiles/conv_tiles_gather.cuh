@@ -4,6 +4,7 @@
 #define PNET_KERNELS_CUDA_CONV_TILES_GATHER_CUH
 
 #include "kernels/cuda/conv/conv_fast.cuh"
+#include "kernels/cuda/conv/tiles/conv_tiles_portion.cuh"
 #include "kernels/cuda/base/hopper.cuh"
 #include "kernels/cuda/base/storage.cuh"
 
@@ -68,11 +69,6 @@ enum { ROUND_BYTES = 32 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-template <bool BFLOAT> static __device__ __forceinline__ uint32_t pack_pair(float x, float y)
-{
-    return BFLOAT ? narrow_pair<__nv_bfloat16>(x, y) : narrow_pair<__half>(x, y);
-}
-
 static __device__ __forceinline__ int source_bytes(const tile_source &s)
 {
     return s.storage == PNET_STORE_F32 ? 4 : 2;
@@ -127,45 +123,6 @@ static __device__ __forceinline__ uint4 source_unit(const tile_source &s, int64_
                 source_value(s, row, channel + 2 * i + 1), s.scale);
     }
     return {v[0], v[1], v[2], v[3]};
-}
-
-/* A lane's channels of two rows. Lanes of odd quads have the pieces in swapped order, so that the rows of a quarter warp
-   fall into different banks. */
-template <class C> using tile_portion = uint32_t[2][C::PIECES][4];
-
-template <class C>
-static __device__ __forceinline__ void load_row(uint32_t (&v)[C::PIECES][4], uint32_t from)
-{
-#pragma unroll
-    for (int i = 0; i < C::PIECES; i++) {
-        uint4 x = shared_load(from ^ i * 64);
-        v[i][0] = x.x;
-        v[i][1] = x.y;
-        v[i][2] = x.z;
-        v[i][3] = x.w;
-    }
-}
-
-template <class C> static __device__ __forceinline__ uint32_t add_word(uint32_t x, uint32_t y)
-{
-    if constexpr (C::SCALED) {
-        return __float_as_uint(__uint_as_float(x) + __uint_as_float(y));
-    } else if constexpr (C::BFLOAT) {
-        __nv_bfloat162 v = __hadd2(*(__nv_bfloat162 *)&x, *(__nv_bfloat162 *)&y);
-        return *(uint32_t *)&v;
-    } else {
-        __half2 v = __hadd2(*(__half2 *)&x, *(__half2 *)&y);
-        return *(uint32_t *)&v;
-    }
-}
-
-template <class C>
-static __device__ __forceinline__ void add_row(
-    uint32_t (&sum)[C::PIECES][4], const uint32_t (&v)[C::PIECES][4])
-{
-#pragma unroll
-    for (int i = 0; i < 4 * C::PIECES; i++)
-        sum[i / 4][i % 4] = add_word<C>(sum[i / 4][i % 4], v[i / 4][i % 4]);
 }
 
 /* Converts the sums of two rows to operands: a[plane][step] as `product` takes them. */

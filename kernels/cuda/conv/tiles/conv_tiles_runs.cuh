@@ -5,15 +5,8 @@
 #include "kernels/cuda/conv/tiles/conv_tiles_stage.cuh"
 
 /* A run: the lower bits are its number of rounds; the flags say that the block of 64 rows has the cell, that some neighbours
-   are not staged, and that some run of the block needs the slow path. Runs of more than TILE_LONG rounds are not summed in
-   16 bits. */
-enum {
-    TILE_ROUNDS = 0xFFFF,
-    TILE_MINE = 1 << 16,
-    TILE_SPILLED = 1 << 17,
-    TILE_WAITS = 1 << 18,
-    TILE_LONG = 8
-};
+   are not staged, and that some run of the block needs the slow path. */
+enum { TILE_ROUNDS = 0xFFFF, TILE_MINE = 1 << 16, TILE_SPILLED = 1 << 17, TILE_WAITS = 1 << 18 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
@@ -137,37 +130,6 @@ static __device__ __forceinline__ void sum_run(
     }
     add_row<C>(sum[0], x[0]);
     add_row<C>(sum[1], x[1]);
-}
-
-/* Adds a unit of stored channels to sums in float. */
-template <class C>
-static __device__ __forceinline__ void widen_add(float (&sum)[C::UNIT], const uint4 &x)
-{
-    using T = typename std::conditional<C::BFLOAT, __nv_bfloat16, __half>::type;
-    uint32_t v[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        if constexpr (C::SCALED) {
-            sum[j] += __uint_as_float(v[j]);
-        } else {
-            float2 pair = widen_pair<T>(v[j]);
-            sum[2 * j] += pair.x;
-            sum[2 * j + 1] += pair.y;
-        }
-    }
-}
-
-template <class C> static __device__ __forceinline__ uint4 narrow_unit(const float (&sum)[C::UNIT])
-{
-    uint32_t v[4];
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        if constexpr (C::SCALED)
-            v[j] = __float_as_uint(sum[j]);
-        else
-            v[j] = pack_pair<C::BFLOAT>(sum[2 * j], sum[2 * j + 1]);
-    }
-    return {v[0], v[1], v[2], v[3]};
 }
 
 /* The slow path: sums a run in float, and reads neighbours that are not staged from global memory. The result is sum[2 piece

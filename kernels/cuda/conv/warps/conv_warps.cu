@@ -4,12 +4,9 @@
    a time: the rows that are gathered and the weights are copied to shared memory one or two steps ahead. A row that is
    gathered alone is copied as it is; runs of several are summed first. A warp has 16 or 32 rows; 16 rows without a cell
    are left out. */
-#include "kernels/cuda/base/launch.cuh"
-#include "kernels/cuda/conv/conv_fast.cuh"
-#include "kernels/cuda/conv/conv_steps.cuh"
+#include "kernels/cuda/conv/warps/conv_warps.cuh"
 
 #include <climits>
-#include <type_traits>
 
 enum {
     THREADS = 256,
@@ -20,30 +17,13 @@ enum {
     ROW_BYTES = 128 /* of a stage */
 };
 
-/* FORM: how operands are multiplied. CONV_SPLIT, for fp32: as two numbers of tf32 each, three products; the sums of a step
-   leave the matrix unit, which truncates them. CONV_SCALED: tf32. T: what features are stored as. */
-template <conv_form FORM_, class T_, int COLUMNS_> struct warp_config {
-    static constexpr conv_form FORM = FORM_;
-    using T = T_;
-    static constexpr int COLUMNS = COLUMNS_;
-    static constexpr bool BFLOAT = FORM == CONV_BFLOAT, SPLIT = FORM == CONV_SPLIT,
-                          FLOATS = SPLIT || FORM == CONV_SCALED;
-    static constexpr int SIZE = FLOATS ? 4 : 2, UNIT = 16 / SIZE, STEP = 2 * UNIT;
-    static constexpr bool STORED =
-        sizeof(T) == SIZE; /* features are stored as they are multiplied */
+template <conv_form FORM, class T, int COLUMNS>
+struct warp_config : warp_operands<FORM, T, COLUMNS> {
+    using base = warp_operands<FORM, T, COLUMNS>;
     static constexpr int ROW_WARPS = COLUMNS == 32 ? 8 : 4, OWN = SLABS / ROW_WARPS,
                          WIDTH = COLUMNS / (WARPS / ROW_WARPS), EIGHTS = WIDTH / 8;
-    static constexpr int A_BYTES = ROWS * ROW_BYTES, B_STEP = COLUMNS * 32, B_BYTES = 4 * B_STEP,
+    static constexpr int A_BYTES = ROWS * ROW_BYTES, B_BYTES = 4 * base::B_STEP,
                          STAGE = A_BYTES + B_BYTES, TABLE = CELLS * ROWS * 4;
-};
-
-struct warp_launch {
-    conv_product p;
-    conv_blocks b;
-    const unsigned char *blocks;
-    int stages;
-    bool copies; /* rows can be copied 16 bytes at a time */
-    bool units;  /* rows can be written 8 channels at a time */
 };
 
 /* Steps of a block of channels. */
@@ -57,36 +37,12 @@ template <class C> static __host__ __device__ inline int steps_of(const warp_lau
 
 /* What a block of threads knows of its rows, and of the cells of its table. */
 struct block_rows {
-    int64_t first, row0;       /* triplet, place of the tile */
+    int64_t first;             /* triplet */
     int row[ROWS], last[ROWS]; /* -1: none; the end of its triplets, from the first */
     int cell[CELLS];
     uint32_t mask[32]; /* slabs that have a cell */
-    int begin[CELLS][SLABS];
-    uint16_t rounds[CELLS][SLABS];
     int least[WARPS];
 };
-
-/* The list of the tile that a block has half of; none: `neighbours` is -1, and triplets are read. */
-struct block_list {
-    const int32_t *others; /* by slot */
-    const pnet_tile_cell *cells;
-    const uint32_t *rounds;
-    int neighbours, count; /* of cells */
-};
-
-static __device__ __forceinline__ block_list list_of(const conv_set &s)
-{
-    block_list l = {nullptr, nullptr, nullptr, -1, 0};
-    if (!s.tiles.tile) return l;
-    const pnet_tile &t = s.tiles.tile[blockIdx.x / 2];
-    const uint32_t *list = s.tiles.list + t.at;
-    l.neighbours = t.neighbours;
-    l.count = t.cells;
-    l.others = (const int32_t *)list - 1;
-    l.cells = (const pnet_tile_cell *)(list + (max(t.neighbours, 0) + 3) / 4 * 4);
-    l.rounds = (const uint32_t *)(l.cells + l.count);
-    return l;
-}
 
 static __device__ __forceinline__ int block_least(block_rows &r, int x)
 {
@@ -98,40 +54,29 @@ static __device__ __forceinline__ int block_least(block_rows &r, int x)
     return x;
 }
 
-/* The triplets that a row has left; those of threads without a row are none. Of a tile with a list: `at`, in the first
-   threads, is the next round of a slab. */
+/* The triplets that a row has left; those of threads without a row are none. */
 struct row_left {
     int64_t at, last;
 };
 
-static __device__ __forceinline__ row_left find_rows(
-    block_rows &r, const conv_set &s, const block_list &l)
+static __device__ __forceinline__ row_left find_rows(block_rows &r, const conv_set &s)
 {
-    int64_t live = pnet_live(s.rows), tile = blockIdx.x / 2;
-    int place = blockIdx.x % 2 * ROWS + threadIdx.x;
-    bool listed = l.neighbours >= 0;
+    int64_t live = pnet_live(s.rows), row0 = (int64_t)blockIdx.x * ROWS, at = row0 + threadIdx.x;
     row_left left = {0, 0};
-    if (threadIdx.x == 0) {
-        r.row0 = tile * PNET_TILE_ROWS;
-        r.first = r.row0 < live && !listed ? conv_start(s, r.row0) : 0;
-    }
+    if (threadIdx.x == 0) r.first = row0 < live ? conv_start(s, row0) : 0;
     __syncthreads();
     if (threadIdx.x < ROWS) {
-        int in_tile = s.tiles.tile ? s.tiles.tile[tile].row[place] : place;
-        int64_t at = r.row0 + in_tile;
         r.row[threadIdx.x] = at < live ? (int)conv_row(s, at) : -1;
-        if (at < live && !listed) left = {conv_start(s, at), conv_start(s, at + 1)};
+        if (at < live) left = {conv_start(s, at), conv_start(s, at + 1)};
         r.last[threadIdx.x] = (int)(left.last - r.first);
     }
-    if (listed && threadIdx.x < SLABS)
-        left.at = s.tiles.tile[tile].first[blockIdx.x % 2 * SLABS + threadIdx.x];
     __syncthreads();
     return left;
 }
 
 /* Fills table[cell][row]: -1 without a triplet, the row to gather, or -2 - the first triplet of a run of several. False: no row
    has triplets left. */
-static __device__ __forceinline__ bool look_up_triplets(
+static __device__ __forceinline__ bool look_up(
     block_rows &r, int (*table)[ROWS], const conv_set &s, row_left &left)
 {
     int first = block_least(r, left.at < left.last ? conv_cell(s, left.at) : INT_MAX);
@@ -166,77 +111,11 @@ static __device__ __forceinline__ bool look_up_triplets(
     return true;
 }
 
-/* The same from the list of a tile, from its cell `done` on: -2 stands for a run of several, whose rounds are in `begin` and
-   `rounds`. */
-static __device__ __forceinline__ bool look_up_list(
-    block_rows &r, int (*table)[ROWS], const block_list &l, row_left &left, int done)
-{
-    int count = min(l.count - done, (int)CELLS), slab0 = blockIdx.x % 2 * SLABS;
-    if (count <= 0) return false;
-    __syncthreads(); /* the table is no longer read */
-    for (int i = threadIdx.x; i < CELLS * SLABS; i += THREADS)
-        r.rounds[i / SLABS][i % SLABS] =
-            i / SLABS < count ? l.cells[done + i / SLABS].rounds[slab0 + i % SLABS] : 0;
-    if (threadIdx.x < CELLS)
-        r.cell[threadIdx.x] = (int)threadIdx.x < count ? (int)l.cells[done + threadIdx.x].cell : 0;
-    __syncthreads();
-    if (threadIdx.x < SLABS)
-        for (int c = 0; c < CELLS; c++) {
-            r.begin[c][threadIdx.x] = (int)left.at;
-            left.at += r.rounds[c][threadIdx.x];
-        }
-    if (threadIdx.x >= 32 && threadIdx.x < 64) {
-        uint32_t mask = 0;
-        int c = threadIdx.x - 32;
-        for (int s = 0; s < SLABS && c < CELLS; s++) mask |= (uint32_t)(r.rounds[c][s] > 0) << s;
-        r.mask[c] = mask;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < CELLS * ROWS / 2 / THREADS; i++) {
-        int at = i * THREADS + threadIdx.x, c = at / (ROWS / 2), slab = at / 8 % SLABS, g = at % 8;
-        int rounds = r.rounds[c][slab], entry[2] = {-1, -1};
-        const uint32_t *word = l.rounds + (int64_t)r.begin[c][slab] * 8 + g;
-        if (rounds > 0) {
-            uint32_t now = __ldg(word), next = rounds > 1 ? __ldg(word + 8) : 0;
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                int slot = now >> 16 * h & 0xffff;
-                if (slot) entry[h] = next >> 16 * h & 0xffff ? -2 : __ldg(l.others + slot);
-            }
-        }
-        table[c][slab * 16 + g] = entry[0];
-        table[c][slab * 16 + g + 8] = entry[1];
-    }
-    __syncthreads();
-    return true;
-}
-
-/* Adds channels c, c + 1, .. of a row to x. */
-template <class C>
-static __device__ __forceinline__ void add_unit(
-    float (&x)[C::UNIT], const warp_launch &l, const typename C::T *from, int width)
-{
-    using T = typename C::T;
-    if (l.copies) {
-        constexpr int AT_ONCE = C::UNIT < WIDEST<T> ? C::UNIT : WIDEST<T>;
-        float y[C::UNIT];
-#pragma unroll
-        for (int i = 0; i < C::UNIT; i += AT_ONCE) load_wide<AT_ONCE>(from + i, y + i);
-#pragma unroll
-        for (int i = 0; i < C::UNIT; i++) x[i] += y[i];
-    } else {
-#pragma unroll
-        for (int i = 0; i < C::UNIT; i++) x[i] += i < width ? widen(from[i]) : 0;
-    }
-}
-
 /* A unit of channels of a run, rounded once: from channel c of a group on. `v`: of the table. */
 template <class C>
 static __device__ __forceinline__ uint4 sum_unit(const warp_launch &l, const block_rows &r,
-    const block_list &list, int place, int cell, int v, const typename C::T *in, int c)
+    int place, int cell, int v, const typename C::T *in, int c)
 {
-    enum { AT_ONCE = 2 };
     const conv_set &s = l.p.set;
     float x[C::UNIT] = {};
     int width = min(C::UNIT, l.p.groups.cin - c);
@@ -244,36 +123,12 @@ static __device__ __forceinline__ uint4 sum_unit(const warp_launch &l, const blo
     in += c;
     if (v >= 0) {
         add_unit<C>(x, l, in + (int64_t)v * l.p.cin, width);
-    } else if (list.neighbours >= 0) {
-        int slab = place / 16, row = place % 16, rounds = r.rounds[cell][slab];
-        const uint16_t *slot = /* of the row, by round */
-            (const uint16_t *)(list.rounds + (int64_t)r.begin[cell][slab] * 8) + row % 8 * 2 +
-            row / 8;
-        for (int n = 0; n < rounds; n += AT_ONCE) {
-            int other[AT_ONCE];
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++) {
-                int at = n + i < rounds ? __ldg(slot + (n + i) * 16) : 0;
-                other[i] = at ? __ldg(list.others + at) : -1;
-            }
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++)
-                if (other[i] >= 0) add_unit<C>(x, l, in + (int64_t)other[i] * l.p.cin, width);
-            if (other[AT_ONCE - 1] < 0) break;
-        }
     } else {
         int64_t n = r.first + (-2 - v), last = r.first + r.last[place];
         for (int k = r.cell[cell]; n < last && conv_cell(s, n) == k; n++)
             add_unit<C>(x, l, in + conv_other(s, n) * l.p.cin, width);
     }
-    if constexpr (C::FLOATS) {
-        return {__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
-            __float_as_uint(x[3])};
-    } else {
-        using H = typename std::conditional<C::BFLOAT, __nv_bfloat16, __half>::type;
-        return {narrow_pair<H>(x[0], x[1]), narrow_pair<H>(x[2], x[3]), narrow_pair<H>(x[4], x[5]),
-            narrow_pair<H>(x[6], x[7])};
-    }
+    return unit_of<C>(x);
 }
 
 /* The steps of a window of cells: cell after cell, and the blocks of channels of each. */
@@ -294,8 +149,7 @@ struct cell_walk {
 /* Starts to copy the rows and the weights of a step. */
 template <class C>
 static __device__ __forceinline__ void copy_step(const warp_launch &l, const block_rows &r,
-    const block_list &list, int (*table)[ROWS], const cell_walk &w, int group, int wide,
-    uint32_t stage)
+    int (*table)[ROWS], const cell_walk &w, int group, int wide, uint32_t stage)
 {
     using T = typename C::T;
     int unit = threadIdx.x % 8, steps = steps_of<C>(l, w.deep),
@@ -325,15 +179,8 @@ static __device__ __forceinline__ void copy_step(const warp_launch &l, const blo
     for (; summed; summed &= summed - 1) {
         int place = (__ffs(summed) - 1) * (THREADS / 8) + threadIdx.x / 8;
         shared_store(stage + place * ROW_BYTES + ((unit ^ place % 8) << 4),
-            sum_unit<C>(l, r, list, place, w.cell, table[w.cell][place], in, c));
+            sum_unit<C>(l, r, place, w.cell, table[w.cell][place], in, c));
     }
-}
-
-/* Splits a float32 into two numbers of tf32. */
-static __device__ __forceinline__ void split_float(uint32_t x, uint32_t &high, uint32_t &low)
-{
-    high = float_to_tf32(__uint_as_float(x));
-    low = float_to_tf32(__uint_as_float(x) - __uint_as_float(high));
 }
 
 template <class C>
@@ -387,50 +234,6 @@ static __device__ __forceinline__ void multiply_step(
     }
 }
 
-template <class C>
-static __device__ __forceinline__ void write_sums(const warp_launch &l, const block_rows &r,
-    float (&sum)[C::OWN][C::EIGHTS][4], int group, int wide)
-{
-    using T = typename C::T;
-    const conv_end &e = l.p.end;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, cout = l.p.groups.cout;
-#pragma unroll
-    for (int s = 0; s < C::OWN; s++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            int64_t row = r.row[(warp % C::ROW_WARPS * C::OWN + s) * 16 + half * 8 + lane / 4];
-            if (row < 0) continue;
-#pragma unroll
-            for (int n = 0; n < C::EIGHTS / 4; n++) {
-                int c = wide * C::COLUMNS + warp / C::ROW_WARPS * C::WIDTH + n * 32 + lane % 4 * 8,
-                    to = group * cout + c;
-                float v[8];
-#pragma unroll
-                for (int i = 0; i < 8; i++) v[i] = sum[s][n * 4 + i / 2][half * 2 + i % 2];
-                if (c >= cout) continue;
-                if (!l.units) {
-#pragma unroll
-                    for (int i = 0; i < 8; i++)
-                        if (c + i < cout) conv_finish<T>(e, row, l.p.cout, to + i, v[i]);
-                    continue;
-                }
-                T *out = (T *)e.out + row * l.p.cout + to;
-                if (e.bias)
-#pragma unroll
-                    for (int i = 0; i < 8; i++) v[i] += e.bias[to + i];
-#pragma unroll
-                for (int i = 0; i < 8; i += WIDEST<T>) {
-                    float old[WIDEST<T>];
-                    if (e.add) load_wide<WIDEST<T>>(out + i, old);
-#pragma unroll
-                    for (int j = 0; j < WIDEST<T>; j++)
-                        v[i + j] =
-                            e.add ? old[j] + v[i + j] : conv_activate(v[i + j], e.act, e.slope);
-                    store_wide<WIDEST<T>>(out + i, v + i);
-                }
-            }
-        }
-}
 #endif
 
 template <class C>
@@ -445,28 +248,23 @@ static __global__ __launch_bounds__(THREADS, C::SPLIT ? 1 : 2) void mvmr(
     int group = blockIdx.y / l.b.wide, wide = blockIdx.y % l.b.wide, warp = threadIdx.x / 32,
         own = warp % C::ROW_WARPS * C::OWN;
     float sum[C::OWN][C::EIGHTS][4] = {};
-    if ((int64_t)(blockIdx.x / 2) * PNET_TILE_ROWS >= pnet_live(l.p.set.rows)) return;
-    block_list list = list_of(l.p.set);
-    row_left left = find_rows(r, l.p.set, list);
-    for (int done = 0; list.neighbours >= 0 ? look_up_list(r, table, list, left, done)
-                                            : look_up_triplets(r, table, l.p.set, left);
-         done += CELLS) {
+    if ((int64_t)blockIdx.x * ROWS >= pnet_live(l.p.set.rows)) return;
+    row_left left = find_rows(r, l.p.set);
+    while (look_up(r, table, l.p.set, left)) {
         uint32_t active = __ballot_sync(~0u, r.mask[threadIdx.x % 32] != 0);
         cell_walk ahead = {active, -1, 0, l.b.deep}, here = ahead;
         int to = 0, at = 0;
-        for (int i = 0; i < l.stages - 1; i++, to++) {
-            if (ahead.next())
-                copy_step<C>(l, r, list, table, ahead, group, wide, stages + to * C::STAGE);
+        for (int i = 0; i < l.room - 1; i++, to++) {
+            if (ahead.next()) copy_step<C>(l, r, table, ahead, group, wide, stages + to * C::STAGE);
             copies_commit();
         }
         while (here.next()) {
-            if (l.stages == 2)
+            if (l.room == 2)
                 copies_wait_but<0>();
             else
                 copies_wait_but<1>();
             __syncthreads();
-            if (ahead.next())
-                copy_step<C>(l, r, list, table, ahead, group, wide, stages + to * C::STAGE);
+            if (ahead.next()) copy_step<C>(l, r, table, ahead, group, wide, stages + to * C::STAGE);
             copies_commit();
             uint32_t slabs = r.mask[here.cell] >> own & ((1 << C::OWN) - 1);
             if (slabs) {
@@ -481,76 +279,32 @@ static __global__ __launch_bounds__(THREADS, C::SPLIT ? 1 : 2) void mvmr(
                     multiply_step<C>(sum, stages + at * C::STAGE, slabs, steps);
                 }
             }
-            to = to + 1 == l.stages ? 0 : to + 1;
-            at = at + 1 == l.stages ? 0 : at + 1;
+            to = to + 1 == l.room ? 0 : to + 1;
+            at = at + 1 == l.room ? 0 : at + 1;
         }
         copies_wait_but<0>();
     }
-    write_sums<C>(l, r, sum, group, l.b.first + wide);
+    write_sums<C>(l, sum, group, l.b.first + wide, [&](int place) { return r.row[place]; });
 #else
     (void)l;
 #endif
 }
 
-/* Weights in the order in which lanes read them: 16 channels, or 8 in float32, of 16 columns a time, 16 bytes a lane. */
-template <class C>
-static __global__ __launch_bounds__(THREADS) void pack(
-    conv_blocks b, conv_product p, unsigned char *blocks)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    int64_t id = blockIdx.x, cell = id / b.wide / b.deep;
-    int wide = b.first + (int)(id % b.wide), deep = (int)(id / b.wide % b.deep),
-        group = (int)(cell % p.groups.count);
-    int64_t k = cell / p.groups.count;
-    uint4 *to = (uint4 *)(blocks + id * b.bytes);
-    for (int i = threadIdx.x; i < (int)(b.bytes / 16); i += THREADS) {
-        int lane = i % 32, sixteen = i / 32 % (C::COLUMNS / 16), step = i / 32 / (C::COLUMNS / 16);
-        uint32_t w[4];
-#pragma unroll
-        for (int r = 0; r < 4; r++) {
-            int n = wide * C::COLUMNS + conv_column_at(sixteen * 16 + r / 2 * 8 + lane / 4);
-            int c = deep * b.depth + step * C::STEP + r % 2 * C::UNIT + lane % 4 * (4 / C::SIZE);
-            auto weight = [&](int i) {
-                return conv_weight(
-                    p.weight, p.groups, p.cin, p.cout, p.transposed, k, group, c + i, n);
-            };
-            if constexpr (C::SPLIT)
-                w[r] = __float_as_uint(weight(0));
-            else if constexpr (C::FLOATS)
-                w[r] = float_to_tf32(weight(0));
-            else
-                w[r] =
-                    narrow_pair<typename std::conditional<C::BFLOAT, __nv_bfloat16, __half>::type>(
-                        weight(0), weight(1));
-        }
-        to[i] = {w[0], w[1], w[2], w[3]};
-    }
-#else
-    (void)b, (void)p, (void)blocks;
-#endif
-}
-
 template <class C> static void launch(const conv_product &p, void *work)
 {
-    using T = typename C::T;
-    int device = 0, processor = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&processor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
     conv_blocks all = pnet_cuda_conv_warp_blocks(C::FORM, p.set.cells, &p.groups);
     int reserved = 1024 + 3 * 1024; /* of the system, and what is declared */
-    int stages = 2 * (C::TABLE + 3 * C::STAGE + reserved) <= processor ? 3 : 2;
-    warp_launch l = {p, all, (const unsigned char *)work, stages, false, false};
-    l.copies = fits<T, WIDEST<T>>(p.cin, p.in) && p.groups.cin % (16 / (int)sizeof(T)) == 0 &&
-               p.groups.cin % C::UNIT == 0;
-    l.units = fits<T, WIDEST<T>>(p.cout, p.end.out) && (p.cout | p.groups.cout) % 8 == 0;
+    int stages = 2 * (C::TABLE + 3 * C::STAGE + reserved) <= warp_room().processor ? 3 : 2;
+    warp_launch l = warp_launch_of<C>(p, all, work);
+    l.room = stages;
     int bytes = C::TABLE + stages * C::STAGE;
-    cudaFuncSetAttribute(mvmr<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    unsigned tiles = (unsigned)((p.set.rows.most + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS);
+    warp_reserve(mvmr<C>, bytes);
+    unsigned rows = (unsigned)((p.set.rows.most + ROWS - 1) / ROWS);
     for (int first = 0; first < all.whole; first += all.wide) {
         l.b = pnet_cuda_conv_blocks_part(all, first);
-        pack<C><<<(unsigned)l.b.count, THREADS, 0, pnet_cuda_stream()>>>(
+        warp_pack<C, false><<<(unsigned)l.b.count, THREADS, 0, pnet_cuda_stream()>>>(
             l.b, p, (unsigned char *)work);
-        mvmr<C><<<dim3(2 * tiles, (unsigned)(p.groups.count * l.b.wide)), THREADS, (size_t)bytes,
+        mvmr<C><<<dim3(rows, (unsigned)(p.groups.count * l.b.wide)), THREADS, (size_t)bytes,
             pnet_cuda_stream()>>>(l);
     }
 }
@@ -574,20 +328,8 @@ bool pnet_cuda_conv_has_warp(void)
 void pnet_cuda_conv_warps_mvmr(
     const struct conv_product *sum, enum pnet_precision precision, void *work)
 {
-    const conv_product &p = *sum;
-    bool stored = p.set.rows.storage != PNET_STORE_F32; /* as operands are */
-    if (p.set.rows.most == 0) return;
-    switch (pnet_cuda_conv_form_of(precision)) {
-    case CONV_SPLIT: launch_columns<CONV_SPLIT, float>(p, work); break;
-    case CONV_SCALED: launch_columns<CONV_SCALED, float>(p, work); break;
-    case CONV_BFLOAT:
-        stored ? launch_columns<CONV_BFLOAT, __nv_bfloat16>(p, work)
-               : launch_columns<CONV_BFLOAT, float>(p, work);
-        break;
-    case CONV_HALF:
-        stored ? launch_columns<CONV_HALF, __half>(p, work)
-               : launch_columns<CONV_HALF, float>(p, work);
-        break;
-    case CONV_TILE_SCALED: break;
-    }
+    warp_with_types(*sum, precision, [&](auto types) {
+        using K = decltype(types);
+        launch_columns<K::FORM, typename K::T>(*sum, work);
+    });
 }
