@@ -1,9 +1,10 @@
 /* VVOR by matrix instructions of a warp, for GPUs from architecture 80 on: of triplets sorted by kernel cell, as
    conv_vvor_sorted.cu, and of the rows of dense products, which are pairs (row, row) in order. A block of threads has the sum
    of one cell for 128 channels of each side. All threads copy the two rows of each of 64 triplets to shared memory, some
-   steps ahead, and multiply: a warp has 32 channels of the side of rows and 64 of the gathered side. */
-#include "kernels/cuda/conv/conv_steps.cuh"
+   steps ahead (float32 a step ahead, by registers), and multiply: a warp has 32 channels of the side of rows and 64 of the
+   gathered side. */
 #include "kernels/cuda/conv/vvor/conv_vvor_sorted.cuh"
+#include "kernels/cuda/conv/warps/conv_warps.cuh"
 
 enum {
     SIDE_PITCH = 256, /* bytes of a row of one side, in 16 bits */
@@ -55,24 +56,19 @@ static __device__ __forceinline__ side_copies copies_of(const sorted_job &j, con
     return c;
 }
 
-/* 8 numbers in half, and, with SPLIT, what that leaves of them. */
+/* Stores 8 numbers in half, and, with SPLIT, what that leaves of them. */
 template <bool SPLIT>
 static __device__ __forceinline__ void store_unit(
-    uint32_t to, int plane, const char *from, bool any, float scale)
+    uint32_t to, int plane, const float (&x)[8], float scale)
 {
-    uint32_t high[4] = {}, low[4] = {};
-    if (any) {
-        float x[8];
-        load_wide<4>((const float *)from, x);
-        load_wide<4>((const float *)from + 4, x + 4);
+    uint32_t high[4], low[4] = {};
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float a = x[2 * i] * scale, b = x[2 * i + 1] * scale;
-            high[i] = narrow_pair<__half>(a, b);
-            if constexpr (SPLIT) {
-                float2 near = widen_pair<__half>(high[i]);
-                low[i] = narrow_pair<__half>(a - near.x, b - near.y);
-            }
+    for (int i = 0; i < 4; i++) {
+        float a = x[2 * i] * scale, b = x[2 * i + 1] * scale;
+        high[i] = narrow_pair<__half>(a, b);
+        if constexpr (SPLIT) {
+            float2 near = widen_pair<__half>(high[i]);
+            low[i] = narrow_pair<__half>(a - near.x, b - near.y);
         }
     }
     shared_store(to, uint4{high[0], high[1], high[2], high[3]});
@@ -117,25 +113,63 @@ static __device__ __forceinline__ void load_pairs(
     }
 }
 
+/* Where the thread's i-th unit of a part lies in a stage. */
+static __device__ __forceinline__ uint32_t unit_at(uint32_t stage, int i)
+{
+    int n = i * 16 + threadIdx.x / 16;
+    return stage + n * SIDE_PITCH + ((threadIdx.x % 16 ^ n % 8) << 4);
+}
+
 template <class C>
 static __device__ __forceinline__ void copy_part(
     const side_copies &c, const part_pairs<C> &p, uint32_t stage)
 {
 #pragma unroll
     for (int i = 0; i < C::OWN; i++) {
-        int n = i * 16 + threadIdx.x / 16;
         bool there = p.at[i].x >= 0;
-        const char *row = c.rows + c.rows_stride * max(p.at[i].x, 0),
-                   *other = c.gathered + c.gathered_stride * max(p.at[i].y, 0);
-        uint32_t to = stage + n * SIDE_PITCH + ((threadIdx.x % 16 ^ n % 8) << 4);
-        if constexpr (C::FLOATS) {
-            store_unit<C::SPLIT>(to, C::PLANE, row, there && c.any_rows, c.scale.rows);
-            store_unit<C::SPLIT>(
-                to + C::SIDE, C::PLANE, other, there && c.any_gathered, c.scale.gathered);
-        } else {
-            copy16_any(to, row, there && c.any_rows);
-            copy16_any(to + C::SIDE, other, there && c.any_gathered);
-        }
+        uint32_t to = unit_at(stage, i);
+        copy16_any(to, c.rows + c.rows_stride * max(p.at[i].x, 0), there && c.any_rows);
+        copy16_any(to + C::SIDE, c.gathered + c.gathered_stride * max(p.at[i].y, 0),
+            there && c.any_gathered);
+    }
+}
+
+/* The float32 of a part, which wait in registers while the part before them is multiplied. */
+template <class C> struct part_floats {
+    float row[C::OWN][8], other[C::OWN][8];
+};
+
+static __device__ __forceinline__ void load_unit(float (&x)[8], const char *from, bool any)
+{
+#pragma unroll
+    for (int i = 0; i < 8; i++) x[i] = 0;
+    if (!any) return;
+    load_wide<4>((const float *)from, x);
+    load_wide<4>((const float *)from + 4, x + 4);
+}
+
+template <class C>
+static __device__ __forceinline__ void load_floats(
+    part_floats<C> &f, const side_copies &c, const part_pairs<C> &p)
+{
+#pragma unroll
+    for (int i = 0; i < C::OWN; i++) {
+        bool there = p.at[i].x >= 0;
+        load_unit(f.row[i], c.rows + c.rows_stride * max(p.at[i].x, 0), there && c.any_rows);
+        load_unit(f.other[i], c.gathered + c.gathered_stride * max(p.at[i].y, 0),
+            there && c.any_gathered);
+    }
+}
+
+template <class C>
+static __device__ __forceinline__ void store_floats(
+    const part_floats<C> &f, const side_copies &c, uint32_t stage)
+{
+#pragma unroll
+    for (int i = 0; i < C::OWN; i++) {
+        uint32_t to = unit_at(stage, i);
+        store_unit<C::SPLIT>(to, C::PLANE, f.row[i], c.scale.rows);
+        store_unit<C::SPLIT>(to + C::SIDE, C::PLANE, f.other[i], c.scale.gathered);
     }
 }
 
@@ -190,6 +224,20 @@ static __device__ __forceinline__ void multiply_part(float (&sum)[2][8][4], uint
         }
     }
 }
+
+/* sum += the product of a part. */
+template <class C>
+static __device__ __forceinline__ void add_part(float (&sum)[2][8][4], uint32_t stage)
+{
+    if constexpr (C::SPLIT) {
+        float part[2][8][4] = {};
+        multiply_part<C>(part, stage);
+#pragma unroll
+        for (int i = 0; i < 64; i++) (&sum[0][0][0])[i] += (&part[0][0][0])[i];
+    } else {
+        multiply_part<C>(sum, stage);
+    }
+}
 #endif
 
 template <class C>
@@ -208,6 +256,13 @@ static __global__ __launch_bounds__(SORTED_THREADS, 1) void warps_vvor(
     part_pairs<C> pairs;
     bool more = ahead.next();
     if (more) load_pairs<C>(pairs, j, ahead);
+    part_floats<C> floats;
+    auto load = [&]() {
+        if (!more) return;
+        load_floats<C>(floats, c, pairs);
+        more = ahead.next();
+        if (more) load_pairs<C>(pairs, j, ahead);
+    };
     auto copy = [&]() {
         if (more) {
             copy_part<C>(c, pairs, base + to * STEP_BYTES);
@@ -217,7 +272,10 @@ static __global__ __launch_bounds__(SORTED_THREADS, 1) void warps_vvor(
         copies_commit();
         to = to + 1 == stages ? 0 : to + 1;
     };
-    for (int i = 0; i < stages - 1; i++) copy();
+    if constexpr (C::FLOATS)
+        load();
+    else
+        for (int i = 0; i < stages - 1; i++) copy();
     float sum[2][8][4];
 #pragma unroll 1
     while (here.next()) {
@@ -228,17 +286,16 @@ static __global__ __launch_bounds__(SORTED_THREADS, 1) void warps_vvor(
 #pragma unroll
             for (int i = 0; i < 64; i++) (&sum[0][0][0])[i] = 0;
         }
-        wait_part(stages);
-        __syncthreads();
-        copy();
-        if constexpr (C::SPLIT) {
-            float part[2][8][4] = {};
-            multiply_part<C>(part, base + at * STEP_BYTES);
-#pragma unroll
-            for (int i = 0; i < 64; i++) (&sum[0][0][0])[i] += (&part[0][0][0])[i];
+        if constexpr (C::FLOATS) {
+            store_floats<C>(floats, c, base + at * STEP_BYTES);
+            load();
+            __syncthreads();
         } else {
-            multiply_part<C>(sum, base + at * STEP_BYTES);
+            wait_part(stages);
+            __syncthreads();
+            copy();
         }
+        add_part<C>(sum, base + at * STEP_BYTES);
         at = at + 1 == stages ? 0 : at + 1;
     }
     copies_wait_but<0>();
@@ -254,12 +311,9 @@ static void launch(const conv_outer &o, const sorted_plan &p, sorted_job j, void
 {
     char *memory = (char *)work + p.slot_bytes;
     bool dense = !o.set.start;
-    int device = 0, most = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    int stages = std::min((most - 1024) / STEP_BYTES, (int)MOST_STAGES);
-    cudaFuncSetAttribute(
-        warps_vvor<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, stages * STEP_BYTES);
+    int stages =
+        C::FLOATS ? 2 : std::min((warp_room().block - 1024) / STEP_BYTES, (int)MOST_STAGES);
+    warp_reserve(warps_vvor<C>, stages * STEP_BYTES);
     if (!dense) pnet_cuda_sort_count(o.set, p.sort, memory);
     for (int chunk = 0; chunk < p.sort.chunks; chunk++) {
         if (!dense) j.sorted = pnet_cuda_sort_one_chunk(o.set, p.sort, chunk, memory);
