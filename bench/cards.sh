@@ -5,8 +5,9 @@
 #   sh bench/cards.sh [--device cuda] [--points 700000] [--scene CLOUD].. [--nets 'minkunet18a fcgf ..'] [--repeat 9] [--most N]
 #
 # Without --scene: three synthetic rooms of --points points each, which it makes. --most N: points of a batch that networks get. The
-# GPU's own kernels are measured, and on an H100 or H200 also those that other GPUs get (PNET_CUDA_KERNELS=80, and 86, with less shared memory). Times are medians of
-# --repeat runs, in milliseconds; a kernel that is wrong ends the program. Takes some minutes. PNET_BUILD: the folder of the build.
+# GPU's own kernels are measured, and on an H100 or H200 also those that other GPUs get (PNET_CUDA_KERNELS=80, and 86, with less
+# shared memory). Times are medians of --repeat runs, in milliseconds; a kernel that is wrong ends the program. Takes some minutes.
+# PNET_BUILD: the folder of the build.
 set -eu
 cd "$(dirname "$0")/.."
 build=${PNET_BUILD:-build/release}
