@@ -33,21 +33,28 @@ struct tile_operands : warp_operands<FORM, T, COLUMNS> {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 
+/* The list of a tile. Registers are scarce where tiles are multiplied: what follows from the rest is computed again. */
 struct tile_list {
-    const int32_t *neighbour;
     const pnet_tile_cell *cells;
-    const uint32_t *words;
     int neighbours, count; /* -1: no list; of cells */
 };
 
 static __device__ __forceinline__ tile_list list_of(const conv_set &s)
 {
     const pnet_tile &t = s.tiles.tile[blockIdx.x];
-    const uint32_t *list = s.tiles.list + t.at;
-    const pnet_tile_cell *cells =
-        (const pnet_tile_cell *)(list + (max(t.neighbours, 0) + 3) / 4 * 4);
-    return {
-        (const int32_t *)list, cells, (const uint32_t *)(cells + t.cells), t.neighbours, t.cells};
+    const uint32_t *list = s.tiles.list + t.at + (max(t.neighbours, 0) + 3) / 4 * 4;
+    return {(const pnet_tile_cell *)list, t.neighbours, t.cells};
+}
+
+static __device__ __forceinline__ const int32_t *neighbours_of(const tile_list &t)
+{
+    return (const int32_t *)t.cells - (t.neighbours + 3) / 4 * 4;
+}
+
+/* Neighbours that are staged; others are read from global memory. */
+static __device__ __forceinline__ int staged_of(const warp_launch &l, const tile_list &t)
+{
+    return min(t.neighbours, l.room - 1);
 }
 
 /* What a block of threads multiplies: cells of the tile's list for each block of channels, one block of channels after the
@@ -96,12 +103,13 @@ static __device__ __forceinline__ void feed_weights(weight_feed &f, const warp_l
 /* Stages 64 or 128 bytes of each neighbour, from slot 1 on. */
 template <class C>
 static __device__ __forceinline__ void stage_neighbours(
-    const warp_launch &l, const tile_list &t, uint32_t stage, int staged, int group, int deep)
+    const warp_launch &l, const tile_list &t, uint32_t stage, int group, int deep)
 {
     using T = typename C::T;
     constexpr int ROWS = THREADS / C::UNITS, AT_ONCE = 8;
     int unit = threadIdx.x % C::UNITS, c = deep * l.b.depth + unit * C::UNIT,
-        width = min(C::UNIT, l.p.groups.cin - c);
+        width = min(C::UNIT, l.p.groups.cin - c), staged = staged_of(l, t);
+    const int32_t *neighbour = neighbours_of(t);
     const T *in = (const T *)l.p.in + group * l.p.groups.cin + (width > 0 ? c : 0);
     uint32_t to = stage + unit * 16;
     if (threadIdx.x < C::UNITS) shared_store(to, uint4{0, 0, 0, 0});
@@ -109,7 +117,7 @@ static __device__ __forceinline__ void stage_neighbours(
         int row[AT_ONCE];
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++)
-            row[j] = __ldg(t.neighbour + min(i0 + j * ROWS, staged - 1));
+            row[j] = __ldg(neighbour + min(i0 + j * ROWS, staged - 1));
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++) {
             int i = i0 + j * ROWS;
@@ -127,76 +135,82 @@ static __device__ __forceinline__ void stage_neighbours(
     copies_wait();
 }
 
-/* The slow path: sums a run in float32, and reads neighbours that are not staged from global memory. The sum of row r is
-   sum[2 piece + r]. `words`: the lane's word of the first round. */
+/* The slow path: sums a run in float32, and reads neighbours that are not staged from global memory. Word r of piece p goes to
+   sum[8 p + r] for the first row and to sum[8 p + 4 + r] for the other. `words`: the lane's word of the first round, from the
+   tile's cells on. The caller must leave the registers that this function takes: so it sums a word at a time. */
 template <class C>
-static __device__ __noinline__ void sum_slowly(uint4 (&sum)[2 * C::PIECES], const warp_launch &l,
-    const int32_t *neighbour, int staged, uint32_t stage, int group, int deep,
-    const uint32_t *words, int rounds)
+static __device__ __noinline__ void sum_slowly(uint32_t *sum, const warp_launch &l,
+    const tile_list &t, uint32_t stage, int first, uint32_t words, int rounds)
 {
     using T = typename C::T;
+    constexpr int CHANNELS = 4 / C::SIZE; /* of a word */
     int lane = threadIdx.x % 32, odd = C::PIECES > 1 ? lane / 4 % 2 : 0;
 #pragma unroll 1
-    for (int p = 0; p < 2 * C::PIECES; p++) {
-        float x[C::UNIT] = {};
-        int c = deep * l.b.depth + ((p / 2 ^ odd) * 4 + lane % 4) * C::UNIT,
-            width = min(C::UNIT, l.p.groups.cin - c);
-        const T *in = (const T *)l.p.in + group * l.p.groups.cin + c;
+    for (int i = 0; i < 8 * C::PIECES; i++) {
+        int c = ((i / 8 ^ odd) * 4 + lane % 4) * C::UNIT + i % 4 * CHANNELS;
+        uint32_t from = (stage ^ i / 8 * 64) + i % 4 * 4;
+        float x = 0, y = 0;
 #pragma unroll 1
-        for (int i = 0; i < rounds; i++) {
-            uint32_t word = __ldg(words + (int64_t)i * 8),
-                     slot = p % 2 ? word >> 16 : word & 0xFFFF;
-            if ((int)slot <= staged) {
-                widen_add<C>(x, shared_load((stage + slot * C::STAGED) ^ p / 2 * 64));
-            } else if (width > 0) { /* rounded as if it were staged */
-                float y[C::UNIT] = {};
-                add_unit<C>(y, l, in + (int64_t)__ldg(neighbour + slot - 1) * l.p.cin, width);
-                widen_add<C>(x, unit_of<C>(y));
+        for (int n = 0; n < rounds; n++) {
+            uint32_t slot = __ldg((const uint32_t *)t.cells + words + n * 8) >> i / 4 % 2 * 16 &
+                            0xFFFF,
+                     v;
+            if ((int)slot < l.room) {
+                v = shared_load_word(from + slot * C::STAGED);
+            } else { /* rounded as if it were staged */
+                const T *in =
+                    (const T *)l.p.in + (int64_t)__ldg(neighbours_of(t) + slot - 1) * l.p.cin;
+                int at = first % l.p.groups.cin + c;
+                float u = at < l.p.groups.cin ? widen(in[first + c]) : 0,
+                      w = CHANNELS > 1 && at + 1 < l.p.groups.cin ? widen(in[first + c + 1]) : 0;
+                v = C::FLOATS ? __float_as_uint(u) : narrow_pair<typename C::short_t>(u, w);
+            }
+            if constexpr (C::FLOATS) {
+                x += __uint_as_float(v);
+            } else {
+                float2 pair = widen_pair<typename C::short_t>(v);
+                x += pair.x;
+                y += pair.y;
             }
         }
-        sum[p] = unit_of<C>(x);
+        sum[i] = C::FLOATS ? __float_as_uint(x) : narrow_pair<typename C::short_t>(x, y);
     }
 }
 
 /* The runs of a slab, one cell after the other. The words of a run are asked for before the run in front of it is summed and
    multiplied. Lane 4 g + q has word g of rounds q and q + 4. */
 struct slab_runs {
-    const uint32_t *at; /* the lane's word of the run that was asked for */
-    uint32_t next;      /* that word */
+    uint32_t at;   /* the lane's word of the run that was asked for: from the tile's cells on */
+    uint32_t next; /* that word */
 };
 
-static __device__ __forceinline__ void ask_run(slab_runs &s, uint32_t rounds)
+static __device__ __forceinline__ void ask_run(slab_runs &s, const tile_list &t, uint32_t rounds)
 {
-    s.next = threadIdx.x % 4 < rounds ? __ldg(s.at) : 0;
+    s.next = threadIdx.x % 4 < rounds ? __ldg((const uint32_t *)t.cells + s.at) : 0;
 }
 
 /* Sums the run of `rounds` rounds that was asked for, and asks for the one of `then` rounds that follows. */
 template <class C>
 static __device__ __forceinline__ void sum_run(tile_portion<C> &sum, slab_runs &s,
-    const warp_launch &l, const tile_list &t, uint32_t stage, int staged, int group, int deep,
-    uint32_t rounds, uint32_t then)
+    const warp_launch &l, const tile_list &t, uint32_t stage, int group, int deep, uint32_t rounds,
+    uint32_t then)
 {
-    uint32_t first = s.next, second = threadIdx.x % 4 + 4 < rounds ? __ldg(s.at + 32) : 0;
+    uint32_t first = s.next, second = 0, own = s.at;
+    if (threadIdx.x % 4 + 4 < rounds) second = __ldg((const uint32_t *)t.cells + s.at + 32);
     s.at += rounds * 8;
-    ask_run(s, then);
+    ask_run(s, t, then);
     if (!rounds) return;
     bool slow = rounds > TILE_LONG;
-    if (t.neighbours > staged) { /* some are not there */
+    if (t.neighbours >= l.room) { /* some are not there */
         uint32_t most = __vmaxu2(first, second);
-        slow |= __any_sync(~0u, (int)max(most & 0xFFFF, most >> 16) > staged);
+        slow |= __any_sync(~0u, (int)max(most & 0xFFFF, most >> 16) >= l.room);
     }
     if (slow) {
-        uint4 x[2 * C::PIECES];
-        sum_slowly<C>(x, l, t.neighbour, staged, stage, group, deep,
-            s.at - (rounds + threadIdx.x % 4) * 8, (int)rounds);
+        uint32_t x[8 * C::PIECES];
+        sum_slowly<C>(x, l, t, stage, group * l.p.groups.cin + deep * l.b.depth,
+            own - threadIdx.x % 4 * 8, (int)rounds);
 #pragma unroll
-        for (int i = 0; i < 2 * C::PIECES; i++) {
-            uint32_t(&to)[4] = sum[i % 2][i / 2];
-            to[0] = x[i].x;
-            to[1] = x[i].y;
-            to[2] = x[i].z;
-            to[3] = x[i].w;
-        }
+        for (int i = 0; i < 8 * C::PIECES; i++) sum[i / 4 % 2][i / 8][i % 4] = x[i];
         return;
     }
     uint32_t word = __shfl_sync(~0u, first, 0, 4);
@@ -332,8 +346,8 @@ static __device__ __forceinline__ void skip_cells(slab_runs (&slab)[2], const ti
         low += rounds & 0xFFFF;
         high += rounds >> 16;
     }
-    slab[0].at += (int64_t)__reduce_add_sync(~0u, low) * 8;
-    slab[1].at += (int64_t)__reduce_add_sync(~0u, high) * 8;
+    slab[0].at += __reduce_add_sync(~0u, low) * 8;
+    slab[1].at += __reduce_add_sync(~0u, high) * 8;
 }
 
 /* The rounds that the warp's slabs have in the cells before `end`: of 32 cells, one a lane, the first slab's in the lower
@@ -359,8 +373,8 @@ static __device__ __forceinline__ uint32_t rounds_of(uint32_t both, int slab)
 /* Goes through cells [first, end) of a tile with the channels that are staged. `turn`: of the ring. */
 template <class C>
 static __device__ __forceinline__ void multiply_cells(float (&sum)[C::OWN][C::EIGHTS][4],
-    const warp_launch &l, const tile_list &t, weight_feed &feed, uint32_t shared, int staged,
-    int group, int wide, int deep, int first, int end, uint32_t &turn)
+    const warp_launch &l, const tile_list &t, weight_feed &feed, uint32_t shared, int group,
+    int wide, int deep, int first, int end, uint32_t &turn)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint32_t stage = shared + AT_RING + RING * C::BLOCK + lane % 4 * 16 +
@@ -368,35 +382,32 @@ static __device__ __forceinline__ void multiply_cells(float (&sum)[C::OWN][C::EI
     slab_runs slab[C::OWN];
 #pragma unroll
     for (int s = 0; s < C::OWN; s++)
-        slab[s].at = t.words +
-                     ((int64_t)l.p.set.tiles.tile[blockIdx.x].first[warp * 2 + s] + lane % 4) * 8 +
-                     lane / 4;
+        slab[s].at = t.count * (int)(sizeof *t.cells / 4) + lane / 4 +
+                     (l.p.set.tiles.tile[blockIdx.x].first[warp * 2 + s] + lane % 4) * 8;
     if (first > 0) skip_cells(slab, t, first);
     rounds_view view = {0, end};
     uint32_t here = view.at(t, first, true);
 #pragma unroll
-    for (int s = 0; s < C::OWN; s++) ask_run(slab[s], rounds_of(here, s));
+    for (int s = 0; s < C::OWN; s++) ask_run(slab[s], t, rounds_of(here, s));
 #pragma unroll 1
     for (int c = first; c < end; c++, turn++) {
         feed_weights<C>(feed, l, t, shared, group, wide, deep * t.count + c + AHEAD, turn + AHEAD);
         uint32_t then = view.at(t, c + 1, false), place = turn % RING;
+        uint32_t weights = shared + AT_RING + place * C::BLOCK;
         tile_portion<C> run[C::OWN];
 #pragma unroll
         for (int s = 0; s < C::OWN; s++)
-            sum_run<C>(run[s], slab[s], l, t, stage, staged, group, deep, rounds_of(here, s),
-                rounds_of(then, s));
+            sum_run<C>(
+                run[s], slab[s], l, t, stage, group, deep, rounds_of(here, s), rounds_of(then, s));
         /* without the cell too: a warp that ran ahead would free a place twice */
         barrier_wait(shared + AT_FULL + place * 8, turn / RING & 1);
-        if (here) {
-            uint32_t weights = shared + AT_RING + place * C::BLOCK;
-            if (here >> 16 && here & 0xFFFF)
-                multiply_cell<C, 3>(sum, run, weights);
-            else if (here >> 16)
-                multiply_cell<C, 2>(sum, run, weights);
-            else
-                multiply_cell<C, 1>(sum, run, weights);
-            __syncwarp();
-        }
+        if (here >> 16 && here & 0xFFFF)
+            multiply_cell<C, 3>(sum, run, weights);
+        else if (here >> 16)
+            multiply_cell<C, 2>(sum, run, weights);
+        else if (here)
+            multiply_cell<C, 1>(sum, run, weights);
+        __syncwarp();
         if (lane == 0) barrier_arrive(shared + AT_EMPTY + place * 8);
         here = then;
     }
@@ -484,14 +495,13 @@ static __global__ __launch_bounds__(THREADS, C::BLOCKS) void warp_tiles(
         feed_weights<C>(feed, l, t, shared, group, wide, part.first + i, i);
     float sum[C::OWN][C::EIGHTS][4] = {};
     uint32_t turn = 0, stage = shared + AT_RING + RING * C::BLOCK;
-    int staged = min(t.neighbours, l.room - 1);
     for (int deep = t.count > 0 ? part.first / t.count : 0; deep * t.count < part.end; deep++) {
         int first = max(part.first - deep * t.count, 0),
             end = min(part.end - deep * t.count, t.count);
         if (turn > 0) __syncthreads();
-        stage_neighbours<C>(l, t, stage, staged, group, deep);
+        stage_neighbours<C>(l, t, stage, group, deep);
         __syncthreads();
-        multiply_cells<C>(sum, l, t, feed, shared, staged, group, wide, deep, first, end, turn);
+        multiply_cells<C>(sum, l, t, feed, shared, group, wide, deep, first, end, turn);
     }
     if (gridDim.z > 1) return put_sums<C>(partial, sum);
     write_sums<C>(l, sum, group, l.b.first + wide, [&](int place) {
