@@ -27,10 +27,10 @@ gets() { # layer, line
 for gpu in 80 86 89 100 120; do
     run 0 plan "$model" --points 30000 --train --device cuda --architecture $gpu --precision bf16
     prints "kernels: cuda, architecture $gpu"
-    gets x.conv 'forward warps dW plain'
+    gets x.conv 'forward warps dW warps'
     gets x.conv_2 'forward depthwise dF depthwise dW depthwise'
-    gets out.conv 'forward warps dF warps dW plain'
-    gets out.linear 'forward warps dF warps dW plain'
+    gets out.conv 'forward warps dF warps dW warps'
+    gets out.linear 'forward warps dF warps dW warps'
 done
 run 0 plan "$model" --points 30000 --train --device cuda --architecture 90 --precision bf16
 gets x.conv 'forward tiles dW narrow'
@@ -55,7 +55,7 @@ run 0 plan "$model" --points 30000 --train --device cuda --architecture 86 --alg
 valid_json "$out"
 check "tiles for no kernel" test "$(number tiles_of_a_batch "$out")" = 0
 prints '"architecture":86'
-prints '{"layer":"n.x.conv","forward":"warps","dW":"plain"}'
+prints '{"layer":"n.x.conv","forward":"warps","dW":"warps"}'
 run 2 plan "$model" --points 30000 --device cuda --architecture 70
 says '--architecture is 80, 86, 89, 90, 100 or 120, not '"'70'"
 run 2 plan "$model" --points 30000 --architecture 80

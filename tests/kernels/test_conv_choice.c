@@ -162,10 +162,8 @@ static void check_choice(const struct pnet_conv_sum *s, const struct conv_choice
     bool warps = c->kernel == MVMR_BY_WARPS || c->kernel == VVOR_BY_WARPS;
     CHECKF(s->architecture == 90 ? !warps : plain || warps, "%s", text);
     CHECKF(s->architecture >= 80 || plain, "%s", text);
-    /* From 80 on no MVMR is left to ordinary units. VVOR in fp32 is, of linear layers, and where triplets are not sorted. */
-    CHECKF(s->architecture < (s->weights ? 90 : 80) || s->architecture > (s->weights ? 90 : 999) ||
-               !plain || apart,
-        "%s", text);
+    /* From 80 on nothing is left to ordinary units but depthwise layers. */
+    CHECKF(s->architecture < 80 || !plain || apart, "%s", text);
     CHECKF((c->kernel == CONV_DEPTHWISE) == apart, "%s", text);
     CHECKF(!c->tiles || s->form != PNET_CONV_TRIPLETS, "%s", text);
     CHECKF(c->kernel != VVOR_BY_CELLS || s->precision == PNET_FP32, "%s", text);
@@ -186,7 +184,8 @@ static void check_work(const struct pnet_conv_sum *s, const struct conv_choice *
     if (s->form == PNET_CONV_DENSE && c->kernel == VVOR_BY_WARPS) {
         pnet_cuda_conv_plan_for(s->architecture);
         CHECK(pnet_cuda_outer_work(k.set.rows, s->shape.cin, s->shape.cout, s->precision) >=
-              pnet_cuda_conv_warps_outer_plan(k.set.rows, s->shape.cin, s->shape.cout).bytes);
+              pnet_cuda_conv_warps_outer_plan(k.set.rows, s->shape.cin, s->shape.cout, !is_half(s))
+                  .bytes);
     }
     if (s->form == PNET_CONV_DENSE || !pnet_conv_algo_is_usual(s->algo)) return;
     pnet_cuda_conv_plan_for(s->architecture);
@@ -196,9 +195,14 @@ static void check_work(const struct pnet_conv_sum *s, const struct conv_choice *
     if (c->kernel == VVOR_BY_NARROW) need = pnet_cuda_conv_narrow_plan(&k.set, &k.groups).bytes;
     if (c->kernel == VVOR_BY_WARPS)
         need = pnet_cuda_conv_sorted_plan(&k.set, &k.groups, false, !is_half(s), true).bytes;
-    if (c->kernel == MVMR_BY_WARPS) {
-        struct conv_blocks b =
-            pnet_cuda_conv_warp_blocks(pnet_cuda_conv_form_of(s->precision), s->cells, &k.groups);
+    enum conv_form form = pnet_cuda_conv_form_of(s->precision);
+    if (c->kernel == MVMR_BY_WARPS && s->form == PNET_CONV_TILES)
+        for (int pieces = 1; pieces <= 2; pieces++) {
+            size_t bytes = pnet_cuda_conv_warp_tiles_plan(form, &k.set, &k.groups, pieces).bytes;
+            if (bytes > need) need = bytes;
+        }
+    else if (c->kernel == MVMR_BY_WARPS) {
+        struct conv_blocks b = pnet_cuda_conv_warp_blocks(form, s->cells, &k.groups);
         need = pnet_cuda_conv_blocks_bytes(&b);
     }
     if (c->kernel == VVOR_BY_SORTED)

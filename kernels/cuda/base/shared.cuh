@@ -86,6 +86,14 @@ static __device__ __forceinline__ void copy16_any(uint32_t to, const void *from,
     copy16_part(to, from, any ? 16 : 0);
 }
 
+/* The same of 4 bytes. */
+static __device__ __forceinline__ void copy4_any(uint32_t to, const void *from, bool any)
+{
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(any ? 4 : 0)
+        : "memory");
+}
+
 /* Zeros instead; `from` is not read. */
 static __device__ __forceinline__ void copy16_zeros(uint32_t to, const void *from)
 {

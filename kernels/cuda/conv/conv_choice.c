@@ -164,16 +164,20 @@ static bool warps_tiles(const struct conv_case *c)
 static bool warps_outer(const struct conv_case *c)
 {
     bool floats = c->set.rows.storage == PNET_STORE_F32;
-    return c->form == PNET_CONV_TILES && floats != is_half(c) && is_even(c, 8) && c->aligned &&
+    return c->form != PNET_CONV_DENSE && warps(c) &&
            pnet_cuda_conv_sorted_plan(&c->set, &c->groups, c->swapped, floats, true).bytes > 0;
+}
+
+static bool warps_outer_tiles(const struct conv_case *c)
+{
+    return c->form == PNET_CONV_TILES && warps_outer(c);
 }
 
 /* Steps of 64 rows times blocks of threads are counted in 32 bits. */
 static bool warps_dense(const struct conv_case *c)
 {
     enum { MOST_ROWS = 2000000000 };
-    return c->form == PNET_CONV_DENSE && is_half(c) && is_stored_as_multiplied(c) &&
-           is_even(c, 8) && c->aligned && c->set.rows.most <= MOST_ROWS;
+    return c->form == PNET_CONV_DENSE && warps(c) && c->set.rows.most <= MOST_ROWS;
 }
 
 static bool anything(const struct conv_case *c)
@@ -252,12 +256,14 @@ const struct conv_choice pnet_cuda_conv_choices[] = {
         CONV_UNIT_WARP, true, warps_tiles, MVMR(WORK(warps_tiles), warps_tiles_mvmr)},
     {MVMR_BY_WARPS, "MVMR", "warps", "warps/conv_warps.cu", "any", ANY_STORAGE, "triplets, dense",
         CONV_UNIT_WARP, false, warps, MVMR(WORK(warps), warps_mvmr)},
-    {VVOR_BY_WARPS, "VVOR", "warps", "warps/conv_warps_vvor.cu",
-        "multiples of 8 channels; up to 128 cells", "fp32, tf32; " HALF ", features stored so",
-        "tiles", CONV_UNIT_WARP, true, warps_outer, VVOR(WORK(warps_vvor), warps_vvor, false)},
-    {VVOR_BY_WARPS, "VVOR", "warps", "warps/conv_warps_vvor.cu", "multiples of 8 channels",
-        HALF ", features stored so", "dense", CONV_UNIT_WARP, false, warps_dense,
-        VVOR(WORK(warps_outer), warps_vvor, false)},
+    {VVOR_BY_WARPS, "VVOR", "warps", "warps/conv_warps_vvor.cu", "fewer than 2^31 triplets",
+        ANY_STORAGE, "tiles", CONV_UNIT_WARP, true, warps_outer_tiles,
+        VVOR(WORK(warps_vvor), warps_vvor, false)},
+    {VVOR_BY_WARPS, "VVOR", "warps", "warps/conv_warps_vvor.cu", "fewer than 2^31 triplets",
+        ANY_STORAGE, "triplets", CONV_UNIT_WARP, false, warps_outer,
+        VVOR(WORK(warps_vvor), warps_vvor, false)},
+    {VVOR_BY_WARPS, "VVOR", "warps", "warps/conv_warps_vvor.cu", "any", ANY_STORAGE, "dense",
+        CONV_UNIT_WARP, false, warps_dense, VVOR(WORK(warps_outer), warps_vvor, false)},
     {CONV_PLAIN, "both", "plain", "plain/conv_plain.cu, conv_vvor.cu", "any",
         ANY_STORAGE ", computed in fp32", "any", CONV_UNIT_NONE, false, anything, BOTH(plain)},
 };

@@ -353,20 +353,25 @@ static size_t place(struct sort_plan *p, size_t bytes)
     return at;
 }
 
-/* A plan of at most `most_bytes`; its bytes are 0 where sorting does not serve. */
-static struct sort_plan sort_plan_of(const struct conv_set *s, size_t most_bytes)
+/* A plan of at most `most_bytes`; its bytes are 0 where sorting does not serve. `windows`: cells may be sorted in several. */
+static struct sort_plan sort_plan_of(const struct conv_set *s, size_t most_bytes, bool windows)
 {
-    enum { MOST_COUNTS = 10 << 20, ALIGN = 256, PAIR_BYTES = 8 };
-    struct sort_plan p = {.tiles = over(s->rows.most, PNET_TILE_ROWS)};
-    if (s->cells > SORT_CELLS || s->count >= INT32_MAX) return p;
-    size_t counts = (size_t)(p.tiles + 1) * (size_t)(s->cells + 1) * sizeof(uint32_t);
-    if (counts > MOST_COUNTS) return p;
+    enum { MOST_COUNTS = 10 << 20, ALIGN = 256, PAIR_BYTES = 8, COUNT_BYTES = 4 };
+    struct sort_plan p = {.tiles = over(s->rows.most, PNET_TILE_ROWS), .cells = s->cells};
+    int64_t most = least(s->cells, SORT_CELLS),
+            fit_cells = MOST_COUNTS / COUNT_BYTES / (p.tiles + 1) - 1;
+    if (s->count >= INT32_MAX || fit_cells < 1) return p;
+    if (windows)
+        p.cells = (int)over(s->cells, over(s->cells, least(most, fit_cells)));
+    else if (s->cells > least(most, fit_cells))
+        return p;
+    /* as large for a set of fewer tiles, which has larger windows */
+    size_t counts = (size_t)least(MOST_COUNTS, (p.tiles + 1) * (most + 1) * COUNT_BYTES);
     counts = (counts + ALIGN - 1) / ALIGN * ALIGN;
-    int64_t filled = (int64_t)s->cells * (SORT_STEP - 1),
-            fit = (int64_t)(most_bytes - 2 * counts) / PAIR_BYTES;
+    int64_t filled = most * (SORT_STEP - 1), fit = (int64_t)(most_bytes - 2 * counts) / PAIR_BYTES;
     p.chunks = (int)most_of((s->count + fit - filled - 1) / (fit - filled), 1);
     p.chunk = most_of(over(s->count, p.chunks), 1);
-    int64_t capacity = least(s->count + filled, fit); /* as large for a set of fewer tiles */
+    int64_t capacity = least(s->count + filled, fit);
     p.within = place(&p, counts);
     p.before = place(&p, counts);
     p.share = place(&p, (size_t)p.chunks * sizeof(struct sort_chunk));
@@ -381,16 +386,17 @@ struct sorted_plan pnet_cuda_conv_sorted_plan(
     struct sorted_plan p = {.columns = 0};
     size_t measures = floats ? 256 : 0;
     int n = swapped ? g->cout : g->cin, m = swapped ? g->cin : g->cout;
-    p.columns = (n + 127) / 128 % 2 == 0 && !floats && !warps ? 256 : 128;
+    bool narrow = warps && n <= SORTED_NARROW && m <= SORTED_NARROW;
+    p.columns = narrow ? SORTED_NARROW : (n + 127) / 128 % 2 == 0 && !floats && !warps ? 256 : 128;
     p.tiles_n = (n + p.columns - 1) / p.columns;
     p.tiles_m = (m + SORTED_SIDE - 1) / SORTED_SIDE;
     p.kinds = p.tiles_n * p.tiles_m * g->count;
-    p.blocks = (int)most_of(CONV_PROCESSORS / p.kinds, 1);
-    p.slots = (int)least(p.blocks + s->cells - 1, 2 * p.blocks);
+    p.blocks = (int)most_of(CONV_PROCESSORS * (narrow ? 2 : 1) / p.kinds, 1);
+    p.slots = (int)least(p.blocks + least(s->cells, SORT_CELLS) - 1, 2 * p.blocks);
     if (p.blocks > 1)
         p.slot_bytes =
             (size_t)p.kinds * (size_t)p.slots * SORTED_SIDE * (size_t)p.columns * sizeof(float);
-    p.sort = sort_plan_of(s, MOST_BYTES - p.slot_bytes - measures);
+    p.sort = sort_plan_of(s, MOST_BYTES - p.slot_bytes - measures, warps);
     bool wide = g->cin1 > 64 && g->cout1 > 64;
     /* squares of 128 by 128 channels: with fewer of them sorting takes longer than what it saves */
     int squares = (n + 127) / 128 * p.tiles_m * g->count;
@@ -400,19 +406,23 @@ struct sorted_plan pnet_cuda_conv_sorted_plan(
     return p;
 }
 
-struct sorted_plan pnet_cuda_conv_warps_outer_plan(struct pnet_count rows, int cin, int cout)
+struct sorted_plan pnet_cuda_conv_warps_outer_plan(
+    struct pnet_count rows, int cin, int cout, bool floats)
 {
     enum { SQUARE_BYTES = SORTED_SIDE * SORTED_SIDE * (int)sizeof(float), LEAST_STEPS = 4 };
-    struct sorted_plan p = {.columns = SORTED_SIDE,
+    bool narrow = cin <= SORTED_NARROW && cout <= SORTED_NARROW;
+    struct sorted_plan p = {.columns = narrow ? SORTED_NARROW : SORTED_SIDE,
         .tiles_n = (cin + SORTED_SIDE - 1) / SORTED_SIDE,
         .tiles_m = (cout + SORTED_SIDE - 1) / SORTED_SIDE,
-        .sort = {.chunks = 1}};
+        .sort = {.chunks = 1, .cells = 1}};
     p.kinds = p.tiles_n * p.tiles_m;
-    int64_t steps = over(rows.most, SORT_STEP), most = most_of(CONV_PROCESSORS / p.kinds, 1);
+    int64_t steps = over(rows.most, SORT_STEP),
+            most = most_of(CONV_PROCESSORS * (narrow ? 2 : 1) / p.kinds, 1);
     p.blocks = (int)most_of(least(steps / LEAST_STEPS, most), 1);
     p.slots = p.blocks;
     if (p.blocks > 1) p.slot_bytes = (size_t)p.kinds * (size_t)p.slots * SQUARE_BYTES;
-    p.bytes = p.slot_bytes;
+    p.measures = (p.slot_bytes + 255) / 256 * 256;
+    p.bytes = floats ? p.measures + 256 : p.slot_bytes;
     return p;
 }
 

@@ -116,9 +116,8 @@ size_t pnet_cuda_conv_narrow_work(const struct conv_case *c)
 }
 
 /* A plan is made before it is known on which side the set's rows are. */
-static size_t sorted_work(const struct conv_case *c, bool warps)
+static size_t sorted_work(const struct conv_case *c, bool floats, bool warps)
 {
-    bool floats = pnet_storage_of(c->precision) == PNET_STORE_F32;
     if (is_dense(c)) return 0;
     return larger(pnet_cuda_conv_sorted_plan(&c->set, &c->groups, false, floats, warps).bytes,
         pnet_cuda_conv_sorted_plan(&c->set, &c->groups, true, floats, warps).bytes);
@@ -126,18 +125,19 @@ static size_t sorted_work(const struct conv_case *c, bool warps)
 
 size_t pnet_cuda_conv_sorted_work(const struct conv_case *c)
 {
-    return c->precision == PNET_FP32 ? 0 : sorted_work(c, false);
+    bool floats = pnet_storage_of(c->precision) == PNET_STORE_F32;
+    return c->precision == PNET_FP32 ? 0 : sorted_work(c, floats, false);
 }
 
 size_t pnet_cuda_conv_warps_vvor_work(const struct conv_case *c)
 {
-    return sorted_work(c, true);
+    return larger(sorted_work(c, false, true), sorted_work(c, true, true));
 }
 
 size_t pnet_cuda_conv_warps_outer_work(const struct conv_case *c)
 {
     if (!is_dense(c)) return 0;
-    return pnet_cuda_conv_warps_outer_plan(c->set.rows, c->shape.cin, c->shape.cout).bytes;
+    return pnet_cuda_conv_warps_outer_plan(c->set.rows, c->shape.cin, c->shape.cout, true).bytes;
 }
 
 /* The largest of the parts of a layer's output channels: all but the last have as many. */

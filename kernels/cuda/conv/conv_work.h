@@ -39,9 +39,10 @@ enum {
         128, /* channels of either side that a block of threads sums, in float32 by cell */
     VVOR_MOST_CELLS = 1024,
     DENSE_SHARE_ROWS = 128, /* of a share, at least */
-    SORT_CELLS = 128,       /* kernel cells, at most */
+    SORT_CELLS = 128,       /* kernel cells that are sorted together, at most */
     SORT_STEP = 64,         /* triplets of one cell that are multiplied at a time */
     SORTED_SIDE = 128,      /* channels of the rows */
+    SORTED_NARROW = 64,     /* of both sides where conv_warps_vvor.cu has no more */
     NARROW_WIDTH = 8,       /* input channels, at most */
     NARROW_COLUMNS = 512,   /* of a block of threads */
     NARROW_OUT = 32,        /* output channels of a block of threads */
@@ -260,6 +261,7 @@ size_t pnet_cuda_cells_vvor_work(const struct conv_set *s, const struct conv_gro
    where in device memory: offsets in bytes. */
 struct sort_plan {
     int chunks;
+    int cells; /* kernel cells that are sorted together */
     int64_t tiles, chunk;
     size_t within, before, share, pair, bytes;
 };
@@ -279,11 +281,13 @@ struct sorted_plan {
     size_t slot_bytes, measures, bytes;
 };
 /* `floats`: features in float32, which are measured first and scaled to half as they are copied. `warps`: for
-   conv_warps_vvor.cu, where all widths serve, and a block has 128 gathered channels. */
+   conv_warps_vvor.cu, where all widths serve, a block has SORTED_SIDE or SORTED_NARROW gathered channels, and cells are sorted
+   window by window where there are too many. */
 struct sorted_plan pnet_cuda_conv_sorted_plan(
     const struct conv_set *s, const struct conv_groups *g, bool swapped, bool floats, bool warps);
 /* The same for a dense product. */
-struct sorted_plan pnet_cuda_conv_warps_outer_plan(struct pnet_count rows, int cin, int cout);
+struct sorted_plan pnet_cuda_conv_warps_outer_plan(
+    struct pnet_count rows, int cin, int cout, bool floats);
 
 /* How VVOR of layers with few input channels is split: kernel cells of a block of threads; windows of cells and blocks of
    output channels that cover all of them; shares of the rows. */

@@ -16,24 +16,31 @@ enum {
    round. */
 struct tile_view {
     alignas(16) uint32_t words[VIEW_WORDS];
+    int first, end; /* of its cells, those of the window */
     uint32_t begin[SORT_CELLS][PNET_TILE_SLABS];
     int32_t row[PNET_TILE_ROWS]; /* by place; -1: it is not there */
 };
 
 struct tile_list {
     const uint32_t *words;
-    const pnet_tile_cell *entries;
-    const uint16_t *slots; /* of the 16 rows of each round */
+    const pnet_tile_cell *entries; /* of the window */
+    const uint16_t *slots;         /* of the 16 rows of each round */
 };
 
-/* All threads of a block, which meets here. */
-static __device__ tile_list view_tile(const conv_set &s, int tile, tile_view &v)
+/* Does a tile list its triplets? Sets with too many kernel cells have no tiles. */
+static __device__ __forceinline__ bool is_listed(const conv_set &s, int tile)
 {
+    return s.tiles.tile && s.tiles.tile[tile].neighbours >= 0;
+}
+
+/* All threads of a block, which meets here. Of a tile that is not listed the list has nothing. */
+static __device__ tile_list view_tile(const conv_set &s, sort_window w, int tile, tile_view &v)
+{
+    if (!is_listed(s, tile)) return {nullptr, nullptr, nullptr};
     const pnet_tile &t = s.tiles.tile[tile];
     enum { CELL_WORDS = sizeof(pnet_tile_cell) / 4, ROUND_WORDS = 8 };
-    int neighbours = max(t.neighbours, 0), first = (neighbours + 3) / 4 * 4,
-        cells = neighbours > 0 ? t.cells : 0;
-    int64_t words = first + cells * CELL_WORDS + (int64_t)t.rounds * ROUND_WORDS;
+    int first = (t.neighbours + 3) / 4 * 4;
+    int64_t words = first + t.cells * CELL_WORDS + (int64_t)t.rounds * ROUND_WORDS;
     const uint32_t *list = s.tiles.list + t.at;
     if (words <= VIEW_WORDS) {
 #pragma unroll 8
@@ -47,13 +54,21 @@ static __device__ tile_list view_tile(const conv_set &s, int tile, tile_view &v)
     const pnet_tile_cell *entries = (const pnet_tile_cell *)(list + first);
     if ((int)threadIdx.x < PNET_TILE_SLABS) {
         uint32_t at = t.first[threadIdx.x];
-        for (int e = 0; e < cells; e++) {
-            v.begin[e][threadIdx.x] = at;
+        int e = 0, begin = 0;
+        for (; e < t.cells && (int)entries[e].cell < w.first + w.count; e++) {
+            if ((int)entries[e].cell < w.first)
+                begin = e + 1;
+            else
+                v.begin[e - begin][threadIdx.x] = at;
             at += entries[e].rounds[threadIdx.x];
+        }
+        if (threadIdx.x == 0) {
+            v.first = begin;
+            v.end = e;
         }
     }
     __syncthreads();
-    return {list, entries, (const uint16_t *)(entries + cells)};
+    return {list, entries + v.first, (const uint16_t *)(entries + t.cells)};
 }
 
 /* Counts the slots, of 8, that hold a triplet. */
@@ -125,7 +140,13 @@ static __device__ __forceinline__ void visit_plain(
             end = s.start[place + 1];
             row = conv_row(s, place);
         }
-        while (n < end && s.cell[n] < cell) n++;
+        for (int64_t high = end; n < high;) { /* cells ascend */
+            int64_t middle = n + (high - n) / 2;
+            if (s.cell[middle] < cell)
+                n = middle + 1;
+            else
+                high = middle;
+        }
         for (;; n++) {
             bool there = n < end && s.cell[n] == cell;
             if (!__any_sync(~0u, there)) break;
@@ -139,35 +160,37 @@ static __device__ __forceinline__ int tiles_of(const conv_set &s)
     return (int)((pnet_live(s.rows) + PNET_TILE_ROWS - 1) / PNET_TILE_ROWS);
 }
 
-/* within[tile][k]: the tile's triplets of cells below k. */
-static __global__ __launch_bounds__(THREADS) void count_kernel(const conv_set s, uint32_t *within)
+/* within[tile][k]: the tile's triplets of cells of the window below its k-th. */
+static __global__ __launch_bounds__(THREADS) void count_kernel(
+    const conv_set s, sort_window window, uint32_t *within)
 {
     __shared__ tile_view view;
     __shared__ uint32_t count[SORT_CELLS];
     int warp = threadIdx.x / 32, tiles = tiles_of(s);
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        const pnet_tile &t = s.tiles.tile[tile];
         int64_t row0 = (int64_t)tile * PNET_TILE_ROWS;
-        if ((int)threadIdx.x < s.cells) count[threadIdx.x] = 0;
-        tile_list l = view_tile(s, tile, view);
-        int entries = t.neighbours < 0 ? s.cells : t.cells;
+        if ((int)threadIdx.x < window.count) count[threadIdx.x] = 0;
+        bool plain = !is_listed(s, tile);
+        tile_list l = view_tile(s, window, tile, view);
+        if (plain) __syncthreads();
+        int entries = plain ? window.count : view.end - view.first;
         for (int e = warp; e < entries; e += WARPS) {
             uint32_t n = 0;
             int cell = e;
-            if (t.neighbours < 0) {
-                visit_plain(s, row0, e,
+            if (plain) {
+                visit_plain(s, row0, window.first + e,
                     [&](bool there, int, int64_t) { n += __popc(__ballot_sync(~0u, there)); });
             } else {
-                cell = (int)l.entries[e].cell;
+                cell = (int)l.entries[e].cell - window.first;
                 n = count_listed(l, view, e);
             }
             if (threadIdx.x % 32 == 0) count[cell] = n;
         }
         __syncthreads();
-        if ((int)threadIdx.x <= s.cells) {
+        if ((int)threadIdx.x <= window.count) {
             uint32_t sum = 0;
             for (int k = 0; k < (int)threadIdx.x; k++) sum += count[k];
-            within[(int64_t)tile * (s.cells + 1) + threadIdx.x] = sum;
+            within[(int64_t)tile * (window.count + 1) + threadIdx.x] = sum;
         }
         __syncthreads();
     }
@@ -176,15 +199,15 @@ static __global__ __launch_bounds__(THREADS) void count_kernel(const conv_set s,
 /* before[tile][k]: the triplets of cell k in the tiles before this one; with k = cells, of all cells. A block of threads
    has a cell. */
 static __global__ __launch_bounds__(SCAN_THREADS) void scan_kernel(
-    const conv_set s, const uint32_t *within, uint32_t *before)
+    const conv_set s, int cells, const uint32_t *within, uint32_t *before)
 {
     __shared__ uint32_t sums[SCAN_THREADS / 32];
     int tiles = tiles_of(s), cell = blockIdx.x, thread = threadIdx.x, lane = thread % 32;
     int each = (tiles + SCAN_THREADS - 1) / SCAN_THREADS;
     int first = min(thread * each, tiles), end = min(first + each, tiles);
     auto count = [&](int tile) {
-        const uint32_t *w = within + (int64_t)tile * (s.cells + 1);
-        return cell < s.cells ? w[cell + 1] - w[cell] : w[cell];
+        const uint32_t *w = within + (int64_t)tile * (cells + 1);
+        return cell < cells ? w[cell + 1] - w[cell] : w[cell];
     };
     uint32_t own = 0;
     for (int tile = first; tile < end; tile++) own += count(tile);
@@ -206,10 +229,10 @@ static __global__ __launch_bounds__(SCAN_THREADS) void scan_kernel(
     __syncthreads();
     uint32_t at = sum - own + (thread >= 32 ? sums[thread / 32 - 1] : 0);
     for (int tile = first; tile < end; tile++) {
-        before[(int64_t)tile * (s.cells + 1) + cell] = at;
+        before[(int64_t)tile * (cells + 1) + cell] = at;
         at += count(tile);
     }
-    if (thread == SCAN_THREADS - 1) before[(int64_t)tiles * (s.cells + 1) + cell] = at;
+    if (thread == SCAN_THREADS - 1) before[(int64_t)tiles * (cells + 1) + cell] = at;
 }
 
 /* The tile that has the triplet with number x; `tiles` where there are fewer triplets. */
@@ -240,7 +263,7 @@ static __device__ uint32_t count_below(const uint32_t *within, const uint32_t *b
 }
 
 /* A block a chunk. */
-static __global__ __launch_bounds__(SORT_CELLS) void share_kernel(const conv_set s,
+static __global__ __launch_bounds__(SORT_CELLS) void share_kernel(const conv_set s, int cells,
     const sort_plan p, const uint32_t *within, const uint32_t *before, sort_chunk *share)
 {
     __shared__ int tile[2];
@@ -248,45 +271,44 @@ static __global__ __launch_bounds__(SORT_CELLS) void share_kernel(const conv_set
     int tiles = tiles_of(s), k = threadIdx.x;
     uint64_t edge[2] = {
         (uint64_t)blockIdx.x * (uint64_t)p.chunk, ((uint64_t)blockIdx.x + 1) * p.chunk};
-    if (k < 2) tile[k] = find_tile(before, s.cells, tiles, edge[k]);
+    if (k < 2) tile[k] = find_tile(before, cells, tiles, edge[k]);
     __syncthreads();
-    if (k < s.cells) {
-        uint32_t skip = count_below(within, before, s.cells, tiles, tile[0], edge[0], k);
+    if (k < cells) {
+        uint32_t skip = count_below(within, before, cells, tiles, tile[0], edge[0], k);
         to.skip[k] = skip;
-        to.count[k] = count_below(within, before, s.cells, tiles, tile[1], edge[1], k) - skip;
+        to.count[k] = count_below(within, before, cells, tiles, tile[1], edge[1], k) - skip;
     }
     __syncthreads();
     if (k > 0) return;
     to.first = tile[0];
     to.end = min(tile[1] + 1, tiles);
     uint32_t step = 0;
-    for (int i = 0; i <= s.cells; i++) {
+    for (int i = 0; i <= cells; i++) {
         to.step[i] = step;
-        if (i < s.cells) step += (to.count[i] + SORT_STEP - 1) / SORT_STEP;
+        if (i < cells) step += (to.count[i] + SORT_STEP - 1) / SORT_STEP;
     }
 }
 
-static __global__ __launch_bounds__(THREADS) void write_kernel(
-    const conv_set s, const uint32_t *before, const sort_chunk *share, int2 *pairs)
+static __global__ __launch_bounds__(THREADS) void write_kernel(const conv_set s, sort_window window,
+    const uint32_t *before, const sort_chunk *share, int2 *pairs)
 {
     __shared__ tile_view view;
     int warp = threadIdx.x / 32, end = share->end;
-    for (int k = blockIdx.x; k < s.cells; k += gridDim.x) { /* what steps are filled up with */
+    for (int k = blockIdx.x; k < window.count; k += gridDim.x) { /* what steps are filled up with */
         int64_t at = (int64_t)share->step[k] * SORT_STEP + share->count[k] + threadIdx.x;
         if (at < (int64_t)share->step[k + 1] * SORT_STEP) pairs[at] = int2{-1, -1};
     }
     for (int tile = share->first + blockIdx.x; tile < end; tile += gridDim.x) {
-        const pnet_tile &t = s.tiles.tile[tile];
         int64_t row0 = (int64_t)tile * PNET_TILE_ROWS;
-        bool plain = t.neighbours < 0;
-        tile_list l = view_tile(s, tile, view);
-        int entries = plain ? s.cells : t.cells;
+        bool plain = !is_listed(s, tile);
+        tile_list l = view_tile(s, window, tile, view);
+        int entries = plain ? window.count : view.end - view.first;
         for (int e = warp; e < entries; e += WARPS) {
-            int k = plain ? e : (int)l.entries[e].cell;
+            int k = plain ? e : (int)l.entries[e].cell - window.first;
             pair_writer w = {pairs + (int64_t)share->step[k] * SORT_STEP,
-                before[(int64_t)tile * (s.cells + 1) + k] - share->skip[k], share->count[k]};
+                before[(int64_t)tile * (window.count + 1) + k] - share->skip[k], share->count[k]};
             if (plain)
-                visit_plain(s, row0, e, [&](bool there, int row, int64_t n) {
+                visit_plain(s, row0, window.first + e, [&](bool there, int row, int64_t n) {
                     w.put(there, row, there ? s.other[n] : 0);
                 });
             else
@@ -296,25 +318,26 @@ static __global__ __launch_bounds__(THREADS) void write_kernel(
     }
 }
 
-void pnet_cuda_sort_count(const conv_set &s, const sort_plan &p, void *work)
+void pnet_cuda_sort_count(const conv_set &s, sort_window w, const sort_plan &p, void *work)
 {
-    char *w = (char *)work;
-    uint32_t *within = (uint32_t *)(w + p.within), *before = (uint32_t *)(w + p.before);
+    char *to = (char *)work;
+    uint32_t *within = (uint32_t *)(to + p.within), *before = (uint32_t *)(to + p.before);
     int blocks = (int)std::min(std::max(p.tiles, (int64_t)1), (int64_t)BLOCKS);
-    count_kernel<<<(unsigned)blocks, THREADS, 0, pnet_cuda_stream()>>>(s, within);
-    scan_kernel<<<(unsigned)s.cells + 1, SCAN_THREADS, 0, pnet_cuda_stream()>>>(s, within, before);
+    count_kernel<<<(unsigned)blocks, THREADS, 0, pnet_cuda_stream()>>>(s, w, within);
+    scan_kernel<<<(unsigned)w.count + 1, SCAN_THREADS, 0, pnet_cuda_stream()>>>(
+        s, w.count, within, before);
     share_kernel<<<(unsigned)p.chunks, SORT_CELLS, 0, pnet_cuda_stream()>>>(
-        s, p, within, before, (sort_chunk *)(w + p.share));
+        s, w.count, p, within, before, (sort_chunk *)(to + p.share));
 }
 
 sorted_triplets pnet_cuda_sort_one_chunk(
-    const conv_set &s, const sort_plan &p, int chunk, void *work)
+    const conv_set &s, sort_window w, const sort_plan &p, int chunk, void *work)
 {
-    char *w = (char *)work;
-    const sort_chunk *share = (const sort_chunk *)(w + p.share) + chunk;
-    int2 *pair = (int2 *)(w + p.pair);
-    int blocks = (int)std::min(std::max(p.tiles, (int64_t)s.cells), (int64_t)BLOCKS);
+    char *to = (char *)work;
+    const sort_chunk *share = (const sort_chunk *)(to + p.share) + chunk;
+    int2 *pair = (int2 *)(to + p.pair);
+    int blocks = (int)std::min(std::max(p.tiles, (int64_t)w.count), (int64_t)BLOCKS);
     write_kernel<<<(unsigned)blocks, THREADS, 0, pnet_cuda_stream()>>>(
-        s, (const uint32_t *)(w + p.before), share, pair);
+        s, w, (const uint32_t *)(to + p.before), share, pair);
     return {share, pair};
 }

@@ -10,9 +10,14 @@ struct sorted_triplets {
     const int2 *pair; /* row, other */
 };
 
-/* Counts the triplets of all chunks; then sorts one of them. */
-void pnet_cuda_sort_count(const conv_set &s, const sort_plan &p, void *work);
+/* Kernel cells that are sorted together: at most SORT_CELLS. */
+struct sort_window {
+    int first, count;
+};
+
+/* Counts the triplets that all chunks have in a window; then sorts those of one of them. */
+void pnet_cuda_sort_count(const conv_set &s, sort_window w, const sort_plan &p, void *work);
 sorted_triplets pnet_cuda_sort_one_chunk(
-    const conv_set &s, const sort_plan &p, int chunk, void *work);
+    const conv_set &s, sort_window w, const sort_plan &p, int chunk, void *work);
 
 #endif

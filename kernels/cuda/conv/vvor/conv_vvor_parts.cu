@@ -66,7 +66,9 @@ static __global__ void measure_set(const vvor_job<float> j)
     int64_t live = pnet_live(s.rows), stride = (int64_t)gridDim.x * BLOCK,
             first = blockIdx.x * (int64_t)BLOCK + threadIdx.x;
     uint32_t others = 0, longest = 1;
-    if (s.tiles.tile) {
+    if (!s.start) { /* dense */
+        others = (uint32_t)live;
+    } else if (s.tiles.tile) {
         for (int64_t tile = blockIdx.x; tile * PNET_TILE_ROWS < live; tile += gridDim.x)
             others = max(others, tile_others(s, tile, live));
     } else {
@@ -74,7 +76,7 @@ static __global__ void measure_set(const vvor_job<float> j)
         for (int64_t n = first; n < count; n += stride)
             others = max(others, (uint32_t)s.other[n] + 1);
     }
-    for (int64_t row = first; row < live; row += stride)
+    for (int64_t row = first; s.start && row < live; row += stride)
         longest = max(longest, (uint32_t)(s.start[row + 1] - s.start[row]));
     others = __reduce_max_sync(~0u, others);
     longest = __reduce_max_sync(~0u, longest);
@@ -88,13 +90,14 @@ static __device__ __forceinline__ uint32_t largest(
     const float *x, int64_t n, int64_t first, int64_t stride)
 {
     float most = 0;
-    int64_t i = first;
-    for (; i < n / 4; i += stride) {
+    int64_t fours = (uintptr_t)x % 16 == 0 ? n / 4 : 0;
+    for (int64_t i = first; i < fours; i += stride) {
         float4 v = ((const float4 *)x)[i];
         most = fmaxf(fmaxf(fmaxf(most, conv_finite_size(v.x)), conv_finite_size(v.y)),
             fmaxf(conv_finite_size(v.z), conv_finite_size(v.w)));
     }
-    if (first < n % 4) most = fmaxf(most, conv_finite_size(x[n / 4 * 4 + first]));
+    for (int64_t i = fours * 4 + first; i < n; i += stride)
+        most = fmaxf(most, conv_finite_size(x[i]));
     return __reduce_max_sync(~0u, __float_as_uint(most));
 }
 

@@ -204,7 +204,8 @@ static __device__ __forceinline__ void multiply(
             product_wait();
 #pragma unroll
             for (int h = 0; h < C::HALVES; h++) product_touch(sum[h]);
-            put_sums<C>(j, c.step, low, high, cell, sum);
+            put_sums<C>(
+                j, c.step, low, high, cell, reinterpret_cast<float(&)[SUMS_OF_A_THREAD<C>]>(sum));
         }
         cell = walk.cell;
         barrier_wait(&c.full[stage], step / C::STAGES % 2);
@@ -230,7 +231,9 @@ static __device__ __forceinline__ void multiply(
     product_wait();
 #pragma unroll
     for (int h = 0; h < C::HALVES; h++) product_touch(sum[h]);
-    if (cell >= 0) put_sums<C>(j, c.step, low, high, cell, sum);
+    if (cell >= 0)
+        put_sums<C>(
+            j, c.step, low, high, cell, reinterpret_cast<float(&)[SUMS_OF_A_THREAD<C>]>(sum));
 }
 #endif
 
@@ -269,9 +272,10 @@ static void multiply_sorted(const conv_outer &o, const sorted_plan &p, sorted_jo
     char *memory = (char *)work + p.slot_bytes;
     cudaFuncSetAttribute(
         sorted_vvor_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, C::BYTES);
-    pnet_cuda_sort_count(o.set, p.sort, memory);
+    sort_window all = {0, o.set.cells};
+    pnet_cuda_sort_count(o.set, all, p.sort, memory);
     for (int chunk = 0; chunk < p.sort.chunks; chunk++) {
-        j.sorted = pnet_cuda_sort_one_chunk(o.set, p.sort, chunk, memory);
+        j.sorted = pnet_cuda_sort_one_chunk(o.set, all, p.sort, chunk, memory);
         j.first = chunk == 0;
         sorted_vvor_kernel<C>
             <<<(unsigned)(p.kinds * p.blocks), SORTED_ALL, C::BYTES, pnet_cuda_stream()>>>(j);

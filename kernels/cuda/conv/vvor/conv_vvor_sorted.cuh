@@ -81,29 +81,45 @@ static __device__ __forceinline__ int64_t slot_of(
     return (int64_t)kind * j.slots + at;
 }
 
+/* Where sum e of thread t is in the gradient; NULL: nowhere. */
+template <class C>
+static __device__ __forceinline__ float *gradient_of(
+    const sorted_job &j, const sorted_kind &k, int cell, int t, int e)
+{
+    const conv_outer &o = j.outer;
+    int2 place = C::place(t, e);
+    int row_side = k.m0 + place.x, gathered = k.n0 + place.y;
+    if (row_side >= j.rows_width || gathered >= j.gathered_width) return nullptr;
+    int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
+    const conv_groups &g = o.groups;
+    if (g.cin1 != g.cin || g.cout1 != g.cout) { /* merged groups: their own matrices alone */
+        if (a / g.cin1 != b / g.cout1) return nullptr;
+        a %= g.cin1;
+    }
+    return o.transposed ? o.gweight + (int64_t)b * o.cin + a
+                        : o.gweight + ((int64_t)cell * g.cin1 + a) * o.cout + k.group * g.cout + b;
+}
+
+/* A sum as it is added to the gradient. */
+template <class C>
+static __device__ __forceinline__ float gradient_sum(const sorted_job &j, float sum)
+{
+    if constexpr (C::FLOATS) { /* one after the other: their product may be out of range */
+        vvor_scales scale = scales_of(j);
+        sum = sum / scale.gathered / scale.rows;
+    }
+    return sum;
+}
+
 /* Adds sum e of thread t to the gradient. */
 template <class C>
 static __device__ __forceinline__ void put_gradient(
     const sorted_job &j, const sorted_kind &k, int cell, int t, int e, float sum)
 {
-    const conv_outer &o = j.outer;
-    int2 place = C::place(t, e);
-    int row_side = k.m0 + place.x, gathered = k.n0 + place.y;
-    if (row_side >= j.rows_width || gathered >= j.gathered_width) return;
-    int a = o.swapped ? row_side : gathered, b = o.swapped ? gathered : row_side;
-    const conv_groups &g = o.groups;
-    if (g.cin1 != g.cin || g.cout1 != g.cout) { /* merged groups: their own matrices alone */
-        if (a / g.cin1 != b / g.cout1) return;
-        a %= g.cin1;
-    }
-    float *to = o.transposed
-                    ? o.gweight + (int64_t)b * o.cin + a
-                    : o.gweight + ((int64_t)cell * g.cin1 + a) * o.cout + k.group * g.cout + b;
-    if constexpr (C::FLOATS) { /* one after the other: their product may be out of range */
-        vvor_scales scale = scales_of(j);
-        sum = sum / scale.gathered / scale.rows;
-    }
-    *to = o.add || !j.first ? *to + sum : sum;
+    float *to = gradient_of<C>(j, k, cell, t, e);
+    if (!to) return;
+    sum = gradient_sum<C>(j, sum);
+    *to = j.outer.add || !j.first ? *to + sum : sum;
 }
 
 /* The steps of a block in their order. The steps of a cell are dealt to m columns, m being the number of blocks that
@@ -151,27 +167,39 @@ struct sorted_walk {
     }
 };
 
+template <class C> constexpr int SUMS_OF_A_THREAD = C::SUMS / SORTED_THREADS;
+
+/* Does the block have all steps of a cell? */
+static __device__ __forceinline__ bool has_all(
+    const uint32_t *step, uint32_t low, uint32_t high, int cell)
+{
+    return step[cell] >= low && step[cell + 1] <= high;
+}
+
+/* Writes the sums of a cell of which the block has some steps to a slot. */
+template <class C>
+static __device__ __forceinline__ void put_slot(const sorted_job &j, const uint32_t *step,
+    uint32_t low, int cell, const float (&sum)[SUMS_OF_A_THREAD<C>])
+{
+    int kind = (int)blockIdx.x / j.blocks, block = (int)blockIdx.x % j.blocks;
+    float *to = j.to + slot_of(j, kind, block, cell, step[cell] < low) * C::SUMS + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < SUMS_OF_A_THREAD<C>; i++) to[i * SORTED_THREADS] = sum[i];
+}
+
 /* Writes the sums of a cell: to the gradient if the block has all its steps, else to a slot. */
 template <class C>
 static __device__ __forceinline__ void put_sums(const sorted_job &j, const uint32_t *step,
-    uint32_t low, uint32_t high, int cell, const float (&sum)[C::HALVES][64])
+    uint32_t low, uint32_t high, int cell, const float (&sum)[SUMS_OF_A_THREAD<C>])
 {
-    int kind = (int)blockIdx.x / j.blocks, block = (int)blockIdx.x % j.blocks;
-    bool begun = step[cell] < low;
-    if (!begun && step[cell + 1] <= high) {
-        sorted_kind k = kind_of(j, kind);
-#pragma unroll
-        for (int h = 0; h < C::HALVES; h++)
-#pragma unroll
-            for (int i = 0; i < 64; i++)
-                put_gradient<C>(j, k, cell, threadIdx.x, h * 64 + i, sum[h][i]);
+    if (!has_all(step, low, high, cell)) {
+        put_slot<C>(j, step, low, cell, sum);
         return;
     }
-    float *to = j.to + slot_of(j, kind, block, cell, begun) * C::SUMS + threadIdx.x;
+    sorted_kind k = kind_of(j, (int)blockIdx.x / j.blocks);
 #pragma unroll
-    for (int h = 0; h < C::HALVES; h++)
-#pragma unroll
-        for (int i = 0; i < 64; i++) to[(h * 64 + i) * SORTED_THREADS] = sum[h][i];
+    for (int i = 0; i < SUMS_OF_A_THREAD<C>; i++)
+        put_gradient<C>(j, k, cell, threadIdx.x, i, sum[i]);
 }
 
 /* Adds the slots of each cell to the gradient; writes zeros for cells without triplets. */
@@ -180,7 +208,7 @@ static __global__ __launch_bounds__(SORTED_THREADS) void reduce_sorted(
     const __grid_constant__ sorted_job j)
 {
     enum { AT_ONCE = 8 };
-    constexpr int PARTS = C::SUMS / SORTED_THREADS; /* a sum of each thread */
+    constexpr int PARTS = SUMS_OF_A_THREAD<C>; /* a sum of each thread */
     int type = blockIdx.x / PARTS, e = blockIdx.x % PARTS;
     int cell = type % j.cells, kind = type / j.cells;
     uint32_t all = step_of(j, j.cells), begin = step_of(j, cell), end = step_of(j, cell + 1);

@@ -1,78 +1,123 @@
 /* VVOR by matrix instructions of a warp, for GPUs from architecture 80 on: of triplets sorted by kernel cell, as
    conv_vvor_sorted.cu, and of the rows of dense products, which are pairs (row, row) in order. A block of threads has the sum
-   of one cell for 128 channels of each side. All threads copy the two rows of each of 64 triplets to shared memory, some
-   steps ahead (float32 a step ahead, by registers), and multiply: a warp has 32 channels of the side of rows and 64 of the
-   gathered side. */
+   of one cell for 128 or 64 channels of each side. All threads copy the two rows of each of 64 triplets to shared memory, some
+   steps ahead (what is not copied as it is, a step ahead, by registers), and multiply: a warp has a quarter of the channels of
+   the side of rows and half of those of the gathered side. */
 #include "kernels/cuda/conv/vvor/conv_vvor_sorted.cuh"
 #include "kernels/cuda/conv/warps/conv_warps.cuh"
 
-enum {
-    SIDE_PITCH = 256, /* bytes of a row of one side, in 16 bits */
-    STEP_BYTES = 2 * SORT_STEP * SIDE_PITCH,
-    MOST_STAGES = 6
-};
+enum { MOST_STAGES = 6 };
 
 /* FORM, CONV_SCALED and CONV_SPLIT: features in float32, scaled to half once or as the sum of two. Those of the latter take
    twice the place, so a step is copied in two parts, and their sums leave the matrix unit, which truncates them, after
-   each part. */
-template <conv_form FORM> struct warps_config {
+   each part. The other forms: features are stored so. CHANNELS: of a side. ACCESS: channels of a row that can be read at a
+   time, 8, 2 or 1 (float32 has 2 with 1). */
+template <conv_form FORM, int CHANNELS_, int ACCESS_> struct warps_config {
     static constexpr bool BFLOAT = FORM == CONV_BFLOAT, SPLIT = FORM == CONV_SPLIT,
                           FLOATS = SPLIT || FORM == CONV_SCALED;
-    static constexpr int PARTS = SPLIT ? 2 : 1, ROWS = SORT_STEP / PARTS, OWN = ROWS / 16,
-                         PLANE = ROWS * SIDE_PITCH, SIDE = PLANE * PARTS;
-    static constexpr int HALVES = 1, SUMS = 128 * SORTED_SIDE;
+    static constexpr int CHANNELS = CHANNELS_, ACCESS = ACCESS_;
+    static constexpr bool COPIES = ACCESS > 1 && !FLOATS; /* straight to shared memory */
+    using short_t = typename std::conditional<BFLOAT, __nv_bfloat16, __half>::type;
+    using T = typename std::conditional<FLOATS, float, short_t>::type;
+    static constexpr int UNITS = CHANNELS / 8, /* threads that copy a row */
+        PARTS = SPLIT ? 2 : 1, ROWS = SORT_STEP / PARTS, OWN = ROWS * UNITS / SORTED_THREADS,
+                         STEPS = ROWS / 16, PITCH = CHANNELS * 2, /* bytes of a row of one side */
+        PLANE = ROWS * PITCH, SIDE = PLANE * PARTS, STEP_BYTES = 2 * SIDE;
+    /* products of 16 rows and 16 gathered channels of a warp */
+    static constexpr int HIGH = CHANNELS / 64, WIDE = CHANNELS / 32, SUMS = CHANNELS * CHANNELS;
+    static constexpr int BLOCKS =
+        CHANNELS == SORTED_NARROW ? 2 : 1; /* of threads, of a processor */
     /* Sum e of thread t: [16 channels of rows][8 gathered channels][mma.sync's four]. */
     static __device__ __forceinline__ int2 place(int t, int e)
     {
-        return {t / 32 % 4 * 32 + e / 32 * 16 + t % 32 / 4 + e / 2 % 2 * 8,
-            t / 128 * 64 + e % 32 / 4 * 8 + t % 4 * 2 + e % 2};
+        int high = e / (8 * WIDE), eight = e % (8 * WIDE) / 4;
+        return {(t / 32 % 4 * HIGH + high) * 16 + t % 32 / 4 + e / 2 % 2 * 8,
+            t / 128 * (CHANNELS / 2) + eight * 8 + t % 4 * 2 + e % 2};
     }
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 
-/* What a thread copies of each step: 8 channels of each side of every 16th triplet. */
+/* What a thread copies of each step: 8 channels of each side of a triplet, and of others a fixed number apart. With ACCESS 8
+   these channels are neighbours; else they are four pairs, so that the threads of a row read what lies side by side. */
 struct side_copies {
     const char *gathered, *rows;
     int64_t gathered_stride, rows_stride; /* bytes */
-    bool any_gathered, any_rows;
+    int gathered_left, rows_left;         /* channels to the end of the group */
+    bool pairs;                           /* a pair can be read at once */
     vvor_scales scale;
 };
 
-template <bool FLOATS>
+template <class C>
 static __device__ __forceinline__ side_copies copies_of(const sorted_job &j, const sorted_kind &k)
 {
-    constexpr int SIZE = FLOATS ? 4 : 2;
-    int n = k.n0 + threadIdx.x % 16 * 8, m = k.m0 + threadIdx.x % 16 * 8;
+    constexpr int SIZE = sizeof(typename C::T), APART = C::ACCESS == 8 ? 8 : 2;
+    int at = threadIdx.x % C::UNITS * APART, n = k.n0 + at, m = k.m0 + at;
     side_copies c = {};
-    c.any_gathered = n < j.gathered_width;
-    c.any_rows = m < j.rows_width;
+    c.pairs = ((uintptr_t)j.gathered | (uintptr_t)j.rows) % (2 * SIZE) == 0 &&
+              (j.gathered_stride | j.rows_stride | j.gathered_width | j.rows_width) % 2 == 0;
+    c.gathered_left = j.gathered_width - n;
+    c.rows_left = j.rows_width - m;
     c.gathered = (const char *)j.gathered +
-                 SIZE * ((int64_t)k.group * j.gathered_width + (c.any_gathered ? n : 0));
-    c.rows = (const char *)j.rows + SIZE * ((int64_t)k.group * j.rows_width + (c.any_rows ? m : 0));
+                 SIZE * ((int64_t)k.group * j.gathered_width + (c.gathered_left > 0 ? n : 0));
+    c.rows =
+        (const char *)j.rows + SIZE * ((int64_t)k.group * j.rows_width + (c.rows_left > 0 ? m : 0));
     c.gathered_stride = (int64_t)j.gathered_stride * SIZE;
     c.rows_stride = (int64_t)j.rows_stride * SIZE;
-    if constexpr (FLOATS) c.scale = scales_of(j);
+    if constexpr (C::FLOATS) c.scale = scales_of(j);
     return c;
 }
 
-/* Stores 8 numbers in half, and, with SPLIT, what that leaves of them. */
-template <bool SPLIT>
-static __device__ __forceinline__ void store_unit(
-    uint32_t to, int plane, const float (&x)[8], float scale)
+/* The thread's i-th triplet of a part. */
+template <class C> static __device__ __forceinline__ int own_triplet(int i)
 {
+    return i * (SORTED_THREADS / C::UNITS) + (int)threadIdx.x / C::UNITS;
+}
+
+/* Where its channels lie in a stage. */
+template <class C> static __device__ __forceinline__ uint32_t unit_at(uint32_t stage, int i)
+{
+    int n = own_triplet<C>(i);
+    return stage + n * C::PITCH + ((threadIdx.x % C::UNITS ^ n % 8) << 4);
+}
+
+/* Where a pair of them lies. */
+template <class C>
+static __device__ __forceinline__ uint32_t pair_at(uint32_t stage, int i, int pair)
+{
+    int n = own_triplet<C>(i), word = pair * C::UNITS + threadIdx.x % C::UNITS;
+    return stage + n * C::PITCH + ((word / 4 ^ n % 8) << 4) + word % 4 * 4;
+}
+
+/* Stores the i-th unit as it is multiplied, and, with CONV_SPLIT, what that leaves of it. */
+template <class C>
+static __device__ __forceinline__ void store_unit(
+    uint32_t side, int at, const float (&x)[8], float scale)
+{
+    using H = typename C::short_t;
     uint32_t high[4], low[4] = {};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        float a = x[2 * i] * scale, b = x[2 * i + 1] * scale;
-        high[i] = narrow_pair<__half>(a, b);
-        if constexpr (SPLIT) {
-            float2 near = widen_pair<__half>(high[i]);
-            low[i] = narrow_pair<__half>(a - near.x, b - near.y);
+        float a = C::FLOATS ? x[2 * i] * scale : x[2 * i],
+              b = C::FLOATS ? x[2 * i + 1] * scale : x[2 * i + 1];
+        high[i] = narrow_pair<H>(a, b);
+        if constexpr (C::SPLIT) {
+            float2 near = widen_pair<H>(high[i]);
+            low[i] = narrow_pair<H>(a - near.x, b - near.y);
         }
     }
-    shared_store(to, uint4{high[0], high[1], high[2], high[3]});
-    if constexpr (SPLIT) shared_store(to + plane, uint4{low[0], low[1], low[2], low[3]});
+    if constexpr (C::ACCESS == 8) {
+        uint32_t to = unit_at<C>(side, at);
+        shared_store(to, uint4{high[0], high[1], high[2], high[3]});
+        if constexpr (C::SPLIT) shared_store(to + C::PLANE, uint4{low[0], low[1], low[2], low[3]});
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            uint32_t to = pair_at<C>(side, at, i);
+            shared_store(to, high[i]);
+            if constexpr (C::SPLIT) shared_store(to + C::PLANE, low[i]);
+        }
+    }
 }
 
 /* The parts of a block's steps, in order. */
@@ -99,25 +144,18 @@ template <class C>
 static __device__ __forceinline__ void load_pairs(
     part_pairs<C> &p, const sorted_job &j, const part_walk<C::PARTS> &w)
 {
-    int64_t first = (int64_t)w.step.at * SORT_STEP + w.part * C::ROWS + threadIdx.x / 16;
+    int64_t first = (int64_t)w.step.at * SORT_STEP + w.part * C::ROWS;
     if (j.sorted.pair) {
 #pragma unroll
-        for (int i = 0; i < C::OWN; i++) p.at[i] = __ldg(j.sorted.pair + first + i * 16);
+        for (int i = 0; i < C::OWN; i++) p.at[i] = __ldg(j.sorted.pair + first + own_triplet<C>(i));
     } else {
         int64_t live = pnet_live(j.outer.set.rows);
 #pragma unroll
         for (int i = 0; i < C::OWN; i++) {
-            p.at[i].x = first + i * 16 < live ? (int)first + i * 16 : -1;
-            p.at[i].y = p.at[i].x;
+            int64_t row = first + own_triplet<C>(i);
+            p.at[i].y = p.at[i].x = row < live ? (int)row : -1;
         }
     }
-}
-
-/* Where the thread's i-th unit of a part lies in a stage. */
-static __device__ __forceinline__ uint32_t unit_at(uint32_t stage, int i)
-{
-    int n = i * 16 + threadIdx.x / 16;
-    return stage + n * SIDE_PITCH + ((threadIdx.x % 16 ^ n % 8) << 4);
 }
 
 template <class C>
@@ -127,49 +165,76 @@ static __device__ __forceinline__ void copy_part(
 #pragma unroll
     for (int i = 0; i < C::OWN; i++) {
         bool there = p.at[i].x >= 0;
-        uint32_t to = unit_at(stage, i);
-        copy16_any(to, c.rows + c.rows_stride * max(p.at[i].x, 0), there && c.any_rows);
-        copy16_any(to + C::SIDE, c.gathered + c.gathered_stride * max(p.at[i].y, 0),
-            there && c.any_gathered);
+        const char *row = c.rows + c.rows_stride * max(p.at[i].x, 0),
+                   *other = c.gathered + c.gathered_stride * max(p.at[i].y, 0);
+        if constexpr (C::ACCESS == 8) {
+            uint32_t to = unit_at<C>(stage, i);
+            copy16_any(to, row, there && c.rows_left > 0);
+            copy16_any(to + C::SIDE, other, there && c.gathered_left > 0);
+        } else {
+#pragma unroll
+            for (int q = 0; q < 4; q++) {
+                uint32_t to = pair_at<C>(stage, i, q);
+                int at = q * C::UNITS * 2;
+                bool has = there && at < c.rows_left, has_other = there && at < c.gathered_left;
+                copy4_any(to, row + (has ? at * 2 : 0), has);
+                copy4_any(to + C::SIDE, other + (has_other ? at * 2 : 0), has_other);
+            }
+        }
     }
 }
 
-/* The float32 of a part, which wait in registers while the part before them is multiplied. */
-template <class C> struct part_floats {
+/* The numbers of a part that are not copied: they wait in registers while the part before them is multiplied. */
+template <class C> struct part_numbers {
     float row[C::OWN][8], other[C::OWN][8];
 };
 
-static __device__ __forceinline__ void load_unit(float (&x)[8], const char *from, bool any)
+template <class C>
+static __device__ __forceinline__ void load_unit(
+    float (&x)[8], const char *from, int left, bool pairs)
 {
+    using T = typename C::T;
 #pragma unroll
     for (int i = 0; i < 8; i++) x[i] = 0;
-    if (!any) return;
-    load_wide<4>((const float *)from, x);
-    load_wide<4>((const float *)from + 4, x + 4);
+    if (left <= 0) return;
+    const T *row = (const T *)from;
+    constexpr int APART = C::UNITS * 2;
+    if constexpr (C::ACCESS == 8) {
+#pragma unroll
+        for (int i = 0; i < 8; i += WIDEST<T>) load_wide<WIDEST<T>>(row + i, x + i);
+    } else if (pairs) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (i * APART < left) load_wide<2>(row + i * APART, x + 2 * i);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            if (i / 2 * APART + i % 2 < left) x[i] = widen(row[i / 2 * APART + i % 2]);
+    }
 }
 
 template <class C>
-static __device__ __forceinline__ void load_floats(
-    part_floats<C> &f, const side_copies &c, const part_pairs<C> &p)
+static __device__ __forceinline__ void load_numbers(
+    part_numbers<C> &f, const side_copies &c, const part_pairs<C> &p)
 {
 #pragma unroll
     for (int i = 0; i < C::OWN; i++) {
         bool there = p.at[i].x >= 0;
-        load_unit(f.row[i], c.rows + c.rows_stride * max(p.at[i].x, 0), there && c.any_rows);
-        load_unit(f.other[i], c.gathered + c.gathered_stride * max(p.at[i].y, 0),
-            there && c.any_gathered);
+        load_unit<C>(
+            f.row[i], c.rows + c.rows_stride * max(p.at[i].x, 0), there ? c.rows_left : 0, c.pairs);
+        load_unit<C>(f.other[i], c.gathered + c.gathered_stride * max(p.at[i].y, 0),
+            there ? c.gathered_left : 0, c.pairs);
     }
 }
 
 template <class C>
-static __device__ __forceinline__ void store_floats(
-    const part_floats<C> &f, const side_copies &c, uint32_t stage)
+static __device__ __forceinline__ void store_numbers(
+    const part_numbers<C> &f, const side_copies &c, uint32_t stage)
 {
 #pragma unroll
     for (int i = 0; i < C::OWN; i++) {
-        uint32_t to = unit_at(stage, i);
-        store_unit<C::SPLIT>(to, C::PLANE, f.row[i], c.scale.rows);
-        store_unit<C::SPLIT>(to + C::SIDE, C::PLANE, f.other[i], c.scale.gathered);
+        store_unit<C>(stage, i, f.row[i], c.scale.rows);
+        store_unit<C>(stage + C::SIDE, i, f.other[i], c.scale.gathered);
     }
 }
 
@@ -185,31 +250,34 @@ static __device__ __forceinline__ void wait_part(int stages)
     }
 }
 
+/* A block's sums of a thread. */
+template <class C> using warp_sums = float[C::HIGH][2 * C::WIDE][4];
+
 template <class C>
-static __device__ __forceinline__ void multiply_part(float (&sum)[2][8][4], uint32_t stage)
+static __device__ __forceinline__ void multiply_part(warp_sums<C> &sum, uint32_t stage)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int a_unit = warp % 4 * 4 + lane / 8 % 2, b_unit = warp / 4 * 8 + lane / 16;
-    uint32_t a_row = stage + (lane / 16 * 8 + lane % 8) * SIDE_PITCH,
-             b_row = stage + C::SIDE + (lane / 8 % 2 * 8 + lane % 8) * SIDE_PITCH;
+    int a_unit = warp % 4 * 2 * C::HIGH + lane / 8 % 2, b_unit = warp / 4 * 2 * C::WIDE + lane / 16;
+    uint32_t a_row = stage + (lane / 16 * 8 + lane % 8) * C::PITCH,
+             b_row = stage + C::SIDE + (lane / 8 % 2 * 8 + lane % 8) * C::PITCH;
 #pragma unroll
-    for (int step = 0; step < C::OWN; step++) {
-        uint32_t a[C::PARTS][2][4];
+    for (int step = 0; step < C::STEPS; step++) {
+        uint32_t a[C::PARTS][C::HIGH][4];
 #pragma unroll
         for (int p = 0; p < C::PARTS; p++)
 #pragma unroll
-            for (int s = 0; s < 2; s++)
-                load_matrices_turned(a[p][s], a_row + p * C::PLANE + step * 16 * SIDE_PITCH +
+            for (int s = 0; s < C::HIGH; s++)
+                load_matrices_turned(a[p][s], a_row + p * C::PLANE + step * 16 * C::PITCH +
                                                   (((a_unit + s * 2) ^ lane % 8) << 4));
 #pragma unroll
-        for (int n = 0; n < 4; n++) {
+        for (int n = 0; n < C::WIDE; n++) {
             uint32_t b[C::PARTS][4];
 #pragma unroll
             for (int p = 0; p < C::PARTS; p++)
-                load_matrices_turned(b[p], b_row + p * C::PLANE + step * 16 * SIDE_PITCH +
+                load_matrices_turned(b[p], b_row + p * C::PLANE + step * 16 * C::PITCH +
                                                (((b_unit + n * 2) ^ lane % 8) << 4));
 #pragma unroll
-            for (int s = 0; s < 2; s++)
+            for (int s = 0; s < C::HIGH; s++)
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
                     float(&d)[4] = sum[s][2 * n + h];
@@ -227,21 +295,120 @@ static __device__ __forceinline__ void multiply_part(float (&sum)[2][8][4], uint
 
 /* sum += the product of a part. */
 template <class C>
-static __device__ __forceinline__ void add_part(float (&sum)[2][8][4], uint32_t stage)
+static __device__ __forceinline__ void add_part(warp_sums<C> &sum, uint32_t stage)
 {
     if constexpr (C::SPLIT) {
-        float part[2][8][4] = {};
+        warp_sums<C> part = {};
         multiply_part<C>(part, stage);
 #pragma unroll
-        for (int i = 0; i < 64; i++) (&sum[0][0][0])[i] += (&part[0][0][0])[i];
+        for (int i = 0; i < SUMS_OF_A_THREAD<C>; i++) (&sum[0][0][0])[i] += (&part[0][0][0])[i];
     } else {
         multiply_part<C>(sum, stage);
     }
 }
+
+/* A number of the thread in local memory: the compiler would find registers for it, and none for what is multiplied. */
+static __device__ __forceinline__ void local_store(uint32_t to, float v)
+{
+    asm volatile("st.local.f32 [%0], %1;" ::"r"(to), "f"(v) : "memory");
+}
+
+static __device__ __forceinline__ float local_load(uint32_t from)
+{
+    float v;
+    asm volatile("ld.local.f32 %0, [%1];" : "=f"(v) : "r"(from) : "memory");
+    return v;
+}
+
+/* The sum of a cell in a thread. One of CONV_SPLIT is kept in two numbers, since a long sum in float32 loses bits: that of up
+   to LONG parts in registers, and that of those before them in local memory. */
+template <class C> struct cell_sums {
+    enum { LONG = 128, AT_ONCE = 8, COUNT = SUMS_OF_A_THREAD<C> };
+    warp_sums<C> sum;
+    int parts;
+    uint32_t before; /* numbers in local memory; for CONV_SPLIT */
+    __device__ __forceinline__ float &at(int i)
+    {
+        return (&sum[0][0][0])[i];
+    }
+    __device__ __forceinline__ uint32_t before_of(int i)
+    {
+        return before + i * (int)sizeof(float);
+    }
+    __device__ __forceinline__ void begin()
+    {
+        parts = 0;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            at(i) = 0;
+            if constexpr (C::SPLIT) local_store(before_of(i), 0);
+        }
+    }
+    __device__ __forceinline__ void take_before()
+    {
+#pragma unroll
+        for (int i = 0; i < COUNT; i += AT_ONCE) {
+            float x[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) x[k] = local_load(before_of(i + k));
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) at(i + k) += x[k];
+        }
+    }
+    __device__ __forceinline__ void add(uint32_t stage)
+    {
+        if constexpr (C::SPLIT) {
+            if (parts == LONG) {
+                take_before();
+#pragma unroll
+                for (int i = 0; i < COUNT; i++) {
+                    local_store(before_of(i), at(i));
+                    at(i) = 0;
+                }
+                parts = 0;
+            }
+            parts++;
+        }
+        add_part<C>(sum, stage);
+    }
+    __device__ __forceinline__ void end(
+        const sorted_job &j, const uint32_t *step, uint32_t low, uint32_t high, int cell)
+    {
+        if constexpr (C::SPLIT) take_before();
+        if (!has_all(step, low, high, cell)) {
+            put_slot<C>(j, step, low, cell, reinterpret_cast<float(&)[COUNT]>(sum));
+            return;
+        }
+        put_whole(j, cell);
+    }
+    /* A loop that is not unrolled, since it would be larger than all the rest, over sums in local memory. */
+    __device__ __forceinline__ void put_whole(const sorted_job &j, int cell)
+    {
+        float x[COUNT];
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) x[i] = at(i);
+        sorted_kind kind = kind_of(j, (int)blockIdx.x / j.blocks);
+        bool add = j.outer.add || !j.first;
+#pragma unroll 1
+        for (int i = 0; i < COUNT; i += AT_ONCE) {
+            float *to[AT_ONCE], old[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                to[k] = gradient_of<C>(j, kind, cell, threadIdx.x, i + k);
+                old[k] = add && to[k] ? *to[k] : 0;
+            }
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                float sum = gradient_sum<C>(j, x[i + k]);
+                if (to[k]) *to[k] = add ? old[k] + sum : sum;
+            }
+        }
+    }
+};
 #endif
 
 template <class C>
-static __global__ __launch_bounds__(SORTED_THREADS, 1) void warps_vvor(
+static __global__ __launch_bounds__(SORTED_THREADS, C::BLOCKS) void warps_vvor(
     const __grid_constant__ sorted_job j, int stages)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -252,42 +419,42 @@ static __global__ __launch_bounds__(SORTED_THREADS, 1) void warps_vvor(
     int block = (int)blockIdx.x % j.blocks, cell = -1, to = 0, at = 0;
     part_walk<C::PARTS> here(sorted_walk(first_step, j.cells, j.blocks, block)), ahead = here;
     uint32_t low = here.step.low, high = here.step.high, base = shared_base(memory);
-    side_copies c = copies_of<C::FLOATS>(j, kind_of(j, (int)blockIdx.x / j.blocks));
+    side_copies c = copies_of<C>(j, kind_of(j, (int)blockIdx.x / j.blocks));
     part_pairs<C> pairs;
     bool more = ahead.next();
     if (more) load_pairs<C>(pairs, j, ahead);
-    part_floats<C> floats;
+    part_numbers<C> numbers;
     auto load = [&]() {
         if (!more) return;
-        load_floats<C>(floats, c, pairs);
+        load_numbers<C>(numbers, c, pairs);
         more = ahead.next();
         if (more) load_pairs<C>(pairs, j, ahead);
     };
     auto copy = [&]() {
         if (more) {
-            copy_part<C>(c, pairs, base + to * STEP_BYTES);
+            copy_part<C>(c, pairs, base + to * C::STEP_BYTES);
             more = ahead.next();
             if (more) load_pairs<C>(pairs, j, ahead);
         }
         copies_commit();
         to = to + 1 == stages ? 0 : to + 1;
     };
-    if constexpr (C::FLOATS)
+    if constexpr (!C::COPIES)
         load();
     else
         for (int i = 0; i < stages - 1; i++) copy();
-    float sum[2][8][4];
+    cell_sums<C> sums;
+    float before[C::SPLIT ? SUMS_OF_A_THREAD<C> : 1];
+    if constexpr (C::SPLIT) sums.before = (uint32_t)__cvta_generic_to_local(before);
 #pragma unroll 1
     while (here.next()) {
         if (here.step.cell != cell) {
-            if (cell >= 0)
-                put_sums<C>(j, first_step, low, high, cell, reinterpret_cast<float(&)[1][64]>(sum));
+            if (cell >= 0) sums.end(j, first_step, low, high, cell);
             cell = here.step.cell;
-#pragma unroll
-            for (int i = 0; i < 64; i++) (&sum[0][0][0])[i] = 0;
+            sums.begin();
         }
-        if constexpr (C::FLOATS) {
-            store_floats<C>(floats, c, base + at * STEP_BYTES);
+        if constexpr (!C::COPIES) {
+            store_numbers<C>(numbers, c, base + at * C::STEP_BYTES);
             load();
             __syncthreads();
         } else {
@@ -295,12 +462,11 @@ static __global__ __launch_bounds__(SORTED_THREADS, 1) void warps_vvor(
             __syncthreads();
             copy();
         }
-        add_part<C>(sum, base + at * STEP_BYTES);
+        sums.add(base + at * C::STEP_BYTES);
         at = at + 1 == stages ? 0 : at + 1;
     }
     copies_wait_but<0>();
-    if (cell >= 0)
-        put_sums<C>(j, first_step, low, high, cell, reinterpret_cast<float(&)[1][64]>(sum));
+    if (cell >= 0) sums.end(j, first_step, low, high, cell);
 #else
     (void)j, (void)stages;
 #endif
@@ -311,18 +477,54 @@ static void launch(const conv_outer &o, const sorted_plan &p, sorted_job j, void
 {
     char *memory = (char *)work + p.slot_bytes;
     bool dense = !o.set.start;
-    int stages =
-        C::FLOATS ? 2 : std::min((warp_room().block - 1024) / STEP_BYTES, (int)MOST_STAGES);
-    warp_reserve(warps_vvor<C>, stages * STEP_BYTES);
-    if (!dense) pnet_cuda_sort_count(o.set, p.sort, memory);
-    for (int chunk = 0; chunk < p.sort.chunks; chunk++) {
-        if (!dense) j.sorted = pnet_cuda_sort_one_chunk(o.set, p.sort, chunk, memory);
-        j.first = chunk == 0;
-        warps_vvor<C><<<(unsigned)(p.kinds * p.blocks), SORTED_THREADS,
-            (size_t)(stages * STEP_BYTES), pnet_cuda_stream()>>>(j, stages);
-        reduce_sorted<C><<<(unsigned)(p.kinds * j.cells * (C::SUMS / SORTED_THREADS)),
-            SORTED_THREADS, 0, pnet_cuda_stream()>>>(j);
+    enum { RESERVED = 2048 }; /* bytes of a block beside its stages */
+    conv_room room = warp_room();
+    int bytes = std::min(room.block, room.processor / C::BLOCKS) - RESERVED,
+        stages = C::COPIES ? std::min(bytes / C::STEP_BYTES, (int)MOST_STAGES) : 2;
+    warp_reserve(warps_vvor<C>, stages * C::STEP_BYTES);
+    for (sort_window w = {0, 0}; w.first < o.set.cells; w.first += p.sort.cells) {
+        w.count = std::min(p.sort.cells, o.set.cells - w.first);
+        j.cells = w.count;
+        j.outer.gweight = o.gweight + (int64_t)w.first * o.groups.cin1 * o.cout;
+        if (!dense) pnet_cuda_sort_count(o.set, w, p.sort, memory);
+        for (int chunk = 0; chunk < p.sort.chunks; chunk++) {
+            if (!dense) j.sorted = pnet_cuda_sort_one_chunk(o.set, w, p.sort, chunk, memory);
+            j.first = chunk == 0;
+            warps_vvor<C><<<(unsigned)(p.kinds * p.blocks), SORTED_THREADS,
+                (size_t)(stages * C::STEP_BYTES), pnet_cuda_stream()>>>(j, stages);
+            reduce_sorted<C><<<(unsigned)(p.kinds * j.cells * SUMS_OF_A_THREAD<C>), SORTED_THREADS,
+                0, pnet_cuda_stream()>>>(j);
+        }
     }
+}
+
+/* Channels of a row that can be read at a time: 8, 2 or 1. */
+static int access_of(const conv_outer &o)
+{
+    int size = pnet_storage_bytes(o.set.rows.storage),
+        widths = o.cin | o.cout | o.groups.cin | o.groups.cout;
+    uintptr_t at = (uintptr_t)o.in | (uintptr_t)o.gout;
+    return at % 16 == 0 && widths % 8 == 0 ? 8 : at % (2 * size) == 0 && widths % 2 == 0 ? 2 : 1;
+}
+
+template <conv_form FORM, int CHANNELS>
+static void launch_access(
+    const conv_outer &o, const sorted_plan &p, const sorted_job &j, void *work)
+{
+    int access = access_of(o);
+    if (access == 8) return launch<warps_config<FORM, CHANNELS, 8>>(o, p, j, work);
+    if constexpr (FORM == CONV_BFLOAT || FORM == CONV_HALF)
+        if (access == 2) return launch<warps_config<FORM, CHANNELS, 2>>(o, p, j, work);
+    launch<warps_config<FORM, CHANNELS, 1>>(o, p, j, work);
+}
+
+template <conv_form FORM>
+static void launch_form(const conv_outer &o, const sorted_plan &p, const sorted_job &j, void *work)
+{
+    if (p.columns == SORTED_NARROW)
+        launch_access<FORM, SORTED_NARROW>(o, p, j, work);
+    else
+        launch_access<FORM, SORTED_SIDE>(o, p, j, work);
 }
 
 void pnet_cuda_conv_warps_vvor(
@@ -332,14 +534,17 @@ void pnet_cuda_conv_warps_vvor(
     bool floats = o.set.rows.storage == PNET_STORE_F32;
     sorted_plan p = o.set.start
                         ? pnet_cuda_conv_sorted_plan(&o.set, &o.groups, o.swapped, floats, true)
-                        : pnet_cuda_conv_warps_outer_plan(o.set.rows, o.cin, o.cout);
+                        : pnet_cuda_conv_warps_outer_plan(o.set.rows, o.cin, o.cout, floats);
     sorted_job j = sorted_job_of(o, p, floats, work);
-    if (floats) pnet_cuda_vvor_measure(o, (vvor_measures *)((char *)work + p.measures));
-    switch (pnet_cuda_conv_form_of(precision)) {
-    case CONV_SPLIT: launch<warps_config<CONV_SPLIT>>(o, p, j, work); break;
-    case CONV_SCALED: launch<warps_config<CONV_SCALED>>(o, p, j, work); break;
-    case CONV_BFLOAT: launch<warps_config<CONV_BFLOAT>>(o, p, j, work); break;
-    case CONV_HALF: launch<warps_config<CONV_HALF>>(o, p, j, work); break;
-    case CONV_TILE_SCALED: break;
+    if (floats) {
+        pnet_cuda_vvor_measure(o, (vvor_measures *)((char *)work + p.measures));
+        if (precision == PNET_FP32)
+            launch_form<CONV_SPLIT>(o, p, j, work);
+        else /* scaled to half they have as many bits as in tf32, more than in bf16 */
+            launch_form<CONV_SCALED>(o, p, j, work);
+    } else if (pnet_cuda_conv_form_of(precision) == CONV_BFLOAT) {
+        launch_form<CONV_BFLOAT>(o, p, j, work);
+    } else {
+        launch_form<CONV_HALF>(o, p, j, work);
     }
 }
