@@ -1,7 +1,8 @@
-/* LAS (ASPRS LAS specification 1.4 - R15, and 1.0 to 1.5 as far as they agree), point formats 0 to 10. */
+/* LAS (ASPRS LAS specification 1.4 - R15, and 1.0 to 1.5 as far as they agree), point formats 0 to 10, plain and compressed (laz.h). */
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
 #include "runtime/io/las_system.h"
+#include "runtime/io/laz.h"
 #include "runtime/io/text.h"
 
 #include <assert.h>
@@ -35,8 +36,10 @@ struct las {
     const struct pnet_bytes *b;
     const char *path;
     unsigned minor, format;
+    bool compressed;
     size_t header_size, record;
     uint64_t points_at, rows;
+    const uint8_t *points;
     struct pnet_columns columns;
     struct pnet_las_system system;
 };
@@ -80,6 +83,23 @@ static uint64_t count_records(const struct las *l)
     return (end - l->points_at) / l->record;
 }
 
+/* Of plain LAS: there are as many records as the header says, and some. */
+static enum pnet_status check_count(const struct las *l, struct pnet_error *e)
+{
+    uint64_t there = (l->b->size - l->points_at) / l->record;
+    if (l->rows > there)
+        return pnet_byte_error(l->path, l->b->size, e,
+            "the file ends after %" PRIu64 " points, the header says %" PRIu64, there, l->rows);
+    there = count_records(l);
+    if (!l->rows && there)
+        return pnet_byte_error(l->path, LEGACY_COUNT, e,
+            "the header says 0 points, but %" PRIu64
+            " records follow: its writer was interrupted; write their number into the header, for "
+            "example with lasinfo -repair",
+            there);
+    return PNET_OK;
+}
+
 static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
 {
     const struct pnet_bytes *b = l->b;
@@ -89,15 +109,12 @@ static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
     l->minor = b->data[VERSION + 1];
     l->header_size = (size_t)load(b, HEADER_SIZE, 2);
     l->points_at = load(b, POINT_OFFSET, 4);
-    l->format = b->data[POINT_FORMAT];
+    l->format = b->data[POINT_FORMAT] & 0x3f;
+    l->compressed = b->data[POINT_FORMAT] >> 6;
     l->record = (size_t)load(b, RECORD_LENGTH, 2);
     if (b->data[VERSION] != 1 || l->minor > 5)
         return pnet_byte_error(l->path, VERSION, e, "expected LAS 1.0 to 1.5, found %u.%u",
             b->data[VERSION], l->minor);
-    if (l->format & 0xc0)
-        return pnet_byte_error(l->path, POINT_FORMAT, e,
-            "the points are compressed (LAZ), expected plain LAS: convert it first, for example "
-            "with pdal translate IN.laz OUT.las");
     if (l->format > 10)
         return pnet_byte_error(
             l->path, POINT_FORMAT, e, "expected point format 0 to 10, found %u", l->format);
@@ -114,18 +131,7 @@ static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
     l->rows = load(b, LEGACY_COUNT, 4);
     if (l->minor >= 4 && l->header_size >= HEADER64_LEAST && load(b, COUNT64, 8))
         l->rows = load(b, COUNT64, 8);
-    uint64_t there = (b->size - l->points_at) / l->record;
-    if (l->rows > there)
-        return pnet_byte_error(l->path, b->size, e,
-            "the file ends after %" PRIu64 " points, the header says %" PRIu64, there, l->rows);
-    there = count_records(l);
-    if (!l->rows && there)
-        return pnet_byte_error(l->path, LEGACY_COUNT, e,
-            "the header says 0 points, but %" PRIu64
-            " records follow: its writer was interrupted; write their number into the header, for "
-            "example with lasinfo -repair",
-            there);
-    return PNET_OK;
+    return l->compressed ? PNET_OK : check_count(l, e);
 }
 
 void pnet_las_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120])
@@ -134,7 +140,7 @@ void pnet_las_doubt(const struct pnet_bytes *b, const char *path, int names, cha
     struct las l = {.b = b, .path = path};
     struct pnet_error e;
     text[0] = '\0';
-    if (parse_header(&l, &e) == PNET_OK && count_records(&l) > l.rows)
+    if (parse_header(&l, &e) == PNET_OK && !l.compressed && count_records(&l) > l.rows)
         snprintf(text, 120, "the header counts %" PRIu64 " points, %" PRIu64 " more records follow",
             l.rows, count_records(&l) - l.rows);
 }
@@ -146,7 +152,7 @@ static enum pnet_status add(struct las *l, struct pnet_span name, enum pnet_scal
     struct pnet_column *c;
     enum pnet_status status = pnet_columns_add(&l->columns, name, type, &c, l->path, e);
     if (status != PNET_OK) return status;
-    c->data = l->b->data + l->points_at + (l->rows ? at : 0);
+    c->data = l->points + (l->rows ? at : 0);
     c->stride = l->record;
     if (added) *added = c;
     return PNET_OK;
@@ -259,29 +265,76 @@ static void read_extended_vlrs(struct las *l)
     }
 }
 
+/* A record between header and points. */
+struct vlr {
+    uint64_t at, body, length;
+};
+
+/* Moves to record `i`, from the one before it. */
+static enum pnet_status next_vlr(
+    const struct las *l, uint64_t i, struct vlr *v, struct pnet_error *e)
+{
+    uint64_t at = i ? v->body + v->length : l->header_size;
+    if (l->points_at - at < VLR_SIZE)
+        return pnet_byte_error(l->path, at, e,
+            "expected %" PRIu64 " variable length records before the points, found %" PRIu64,
+            load(l->b, VLR_COUNT, 4), i);
+    *v = (struct vlr){.at = at, .body = at + VLR_SIZE, .length = load(l->b, at + 20, 2)};
+    if (v->length > l->points_at - v->body)
+        return pnet_byte_error(l->path, at + 20, e,
+            "variable length record %" PRIu64 " of %" PRIu64 " bytes runs into the points", i,
+            v->length);
+    return PNET_OK;
+}
+
+static bool is_vlr(const struct las *l, const struct vlr *v, const char *user, unsigned id)
+{
+    return memcmp(l->b->data + v->at + 2, user, strlen(user) + 1) == 0 &&
+           load(l->b, v->at + 18, 2) == id;
+}
+
+/* Decodes compressed points into a buffer of the columns. */
+static enum pnet_status unpack(struct las *l, struct pnet_error *e)
+{
+    uint64_t count = load(l->b, VLR_COUNT, 4), i = 0;
+    struct vlr v = {.at = 0};
+    for (; i < count; i++) {
+        enum pnet_status status = next_vlr(l, i, &v, e);
+        if (status != PNET_OK) return status;
+        if (is_vlr(l, &v, "laszip encoded", 22204)) break;
+    }
+    if (i == count)
+        return pnet_byte_error(l->path, POINT_FORMAT, e,
+            "the points are compressed (LAZ), but no record \"laszip encoded\" says how");
+    struct pnet_laz z = {.b = l->b,
+        .path = l->path,
+        .format = l->format,
+        .record = l->record,
+        .least = format_size(l->format),
+        .points_at = l->points_at,
+        .rows = l->rows,
+        .vlr_at = v.body,
+        .vlr_size = v.length};
+    enum pnet_status status = pnet_laz_unpack(&z, &l->columns.buffer, e);
+    l->points = l->columns.buffer;
+    return status;
+}
+
 /* Walks the records between header and points, and reads those about extra bytes and coordinates. */
 static enum pnet_status parse_vlrs(struct las *l, struct pnet_error *e)
 {
-    uint64_t count = load(l->b, VLR_COUNT, 4), at = l->header_size;
+    uint64_t count = load(l->b, VLR_COUNT, 4);
     size_t byte = format_size(l->format);
+    struct vlr v = {.at = 0};
     for (uint64_t i = 0; i < count; i++) {
-        if (l->points_at - at < VLR_SIZE)
-            return pnet_byte_error(l->path, at, e,
-                "expected %" PRIu64 " variable length records before the points, found %" PRIu64,
-                count, i);
-        uint64_t length = load(l->b, at + 20, 2), body = at + VLR_SIZE;
-        if (length > l->points_at - body)
-            return pnet_byte_error(l->path, at + 20, e,
-                "variable length record %" PRIu64 " of %" PRIu64 " bytes runs into the points", i,
-                length);
-        bool extra =
-            memcmp(l->b->data + at + 2, "LASF_Spec", 10) == 0 && load(l->b, at + 18, 2) == 4;
-        for (uint64_t k = 0; extra && (k + 1) * EXTRA_SIZE <= length; k++) {
-            enum pnet_status status = add_extra(l, body + k * EXTRA_SIZE, &byte, e);
+        enum pnet_status status = next_vlr(l, i, &v, e);
+        if (status != PNET_OK) return status;
+        bool extra = is_vlr(l, &v, "LASF_Spec", 4);
+        for (uint64_t k = 0; extra && (k + 1) * EXTRA_SIZE <= v.length; k++) {
+            status = add_extra(l, v.body + k * EXTRA_SIZE, &byte, e);
             if (status != PNET_OK) return status;
         }
-        pnet_las_system_note(&l->system, l->b, at, body, length);
-        at = body + length;
+        pnet_las_system_note(&l->system, l->b, v.at, v.body, v.length);
     }
     read_extended_vlrs(l);
     return PNET_OK;
@@ -304,6 +357,10 @@ enum pnet_status pnet_las_read(
     static const int axis[3] = {0, 1, 2};
     struct las l = {.b = b, .path = path};
     enum pnet_status status = parse_header(&l, e);
+    if (status == PNET_OK && l.compressed)
+        status = unpack(&l, e);
+    else if (status == PNET_OK)
+        l.points = b->data + l.points_at;
     if (status == PNET_OK) status = add_dimensions(&l, e);
     if (status == PNET_OK) status = parse_vlrs(&l, e);
     if (status == PNET_OK) take_units(&l, c);
@@ -315,7 +372,7 @@ enum pnet_status pnet_las_read(
 bool pnet_las_peek(const struct pnet_bytes *b, struct pnet_cloud *c)
 {
     static const char *const colours[] = {"red", "green", "blue"};
-    unsigned format = b->size > POINT_FORMAT ? b->data[POINT_FORMAT] : 255;
+    unsigned format = b->size > POINT_FORMAT ? b->data[POINT_FORMAT] & 0x3f : 255;
     if (format >= sizeof optional / sizeof *optional) return false;
     for (int k = 0; k < 3 && optional[format].red; k++)
         if (!pnet_cloud_add(c, colours[k], PNET_U16)) return false;

@@ -216,7 +216,7 @@ int main(void)
     check_bad(100, 1, 4, "a.las: byte 375: ", "found 0");
     check_bad(100, UINT32_MAX, 4, "a.las: byte 375: ", "variable length");
     check_bad(104, 0x87, 1, "a.las: byte 104: ",
-        "compressed (LAZ), expected plain LAS: convert it first, for example with pdal translate");
+        "the points are compressed (LAZ), but no record \"laszip encoded\" says how");
     check_bad(104, 11, 1, "a.las: byte 104: ", "found 11");
     check_bad(105, 35, 2, "a.las: byte 105: ", "36 bytes");
     check_bad(247, UINT64_MAX, 8, "a.las: byte ", "after 3 points");
