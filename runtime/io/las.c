@@ -115,6 +115,9 @@ static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
     if (b->data[VERSION] != 1 || l->minor > 5)
         return pnet_byte_error(l->path, VERSION, e, "expected LAS 1.0 to 1.5, found %u.%u",
             b->data[VERSION], l->minor);
+    if (b->data[POINT_FORMAT] >> 6 == 3)
+        return pnet_byte_error(l->path, POINT_FORMAT, e,
+            "the points are compressed in an old way of LASzip, which is not read");
     if (l->format > 10)
         return pnet_byte_error(
             l->path, POINT_FORMAT, e, "expected point format 0 to 10, found %u", l->format);

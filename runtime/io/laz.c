@@ -123,6 +123,15 @@ static enum pnet_status parse_vlr(struct unpacker *u, struct pnet_error *e)
     return check_items(u, e);
 }
 
+static enum pnet_status interrupted(const struct pnet_laz *z, uint64_t bytes, struct pnet_error *e)
+{
+    return pnet_byte_error(z->path, z->points_at, e,
+        "the header says 0 points, but %" PRIu64
+        " bytes of compressed points follow: its writer was interrupted; write the number of "
+        "points into the header",
+        bytes);
+}
+
 /* Finds the chunks, and begins the table of their sizes. It stands where the 8 bytes before the chunks say; where they say -1,
    where the last 8 of the file do. */
 static enum pnet_status find_chunks(struct unpacker *u, struct pnet_error *e)
@@ -150,11 +159,14 @@ static enum pnet_status find_chunks(struct unpacker *u, struct pnet_error *e)
     u->chunks = load(z->b, table + 4, 4);
     if (load(z->b, table, 4))
         return pnet_byte_error(z->path, table, e, "expected a table of version 0");
-    if (u->chunks && !z->rows)
+    if (!z->rows) { /* a chunk without points may be there */
+        u->chunks = 0;
+        return u->end - u->at < z->record ? PNET_OK : interrupted(z, u->end - u->at, e);
+    }
+    if (u->chunks > u->end - u->at)
         return pnet_byte_error(z->path, table + 4, e,
-            "the header says 0 points, but %" PRIu64 " chunks of compressed points follow: its "
-            "writer was interrupted; write the number of points into the header",
-            u->chunks);
+            "a table of %" PRIu64 " chunks, of %" PRIu64 " bytes together", u->chunks,
+            u->end - u->at);
     u->table_state.epoch = 1;
     u->table_of = calloc(1, sizeof *u->table_of);
     if (!u->table_of) return pnet_error_memory(e);
@@ -168,6 +180,8 @@ static enum pnet_status make_decoder(struct unpacker *u, struct pnet_error *e)
 {
     const struct pnet_laz_layout *l = &u->layout;
     bool layered = u->compressor == LAYERED;
+    if (u->end - u->at < u->z->record)
+        return pnet_byte_error(u->z->path, u->at, e, "the file ends before its compressed points");
     enum pnet_status status = pnet_bytes_fit(
         u->z->path, layered ? pnet_laz_layered_size(l) : pnet_laz_pointwise_size(l), e);
     if (status != PNET_OK) return status;
@@ -213,17 +227,21 @@ static enum pnet_status decode_chunk(
 {
     const uint8_t *data = u->z->b->data + c->at;
     size_t record = u->z->record;
-    struct pnet_laz_decoder d;
+    struct pnet_laz_decoder d = {.at = NULL};
     const char *wrong;
     if (!points) return PNET_OK;
     if (c->size < record) return bad_chunk(u, c, e, "it has no first point");
     u->state.epoch++;
-    if (u->layered &&
-        !pnet_laz_layered_begin(u->layered, &u->state, data, (size_t)c->size, c->points, &wrong))
-        return bad_chunk(u, c, e, wrong);
-    if (!u->layered && points > 1) pnet_laz_begin(&d, &u->state, data + record, data + c->size);
-    if (u->pointwise) pnet_laz_pointwise_begin(u->pointwise, data);
-    if (u->old) pnet_laz_old_begin(u->old, data);
+    if (u->layered) {
+        if (!pnet_laz_layered_begin(u->layered, &u->state, data, (size_t)c->size, points, &wrong))
+            return bad_chunk(u, c, e, wrong);
+    } else {
+        pnet_laz_begin(&d, &u->state, data + record, data + c->size);
+        if (u->pointwise)
+            pnet_laz_pointwise_begin(u->pointwise, data);
+        else
+            pnet_laz_old_begin(u->old, data);
+    }
     for (uint64_t i = 0; i < points; i++) {
         enum pnet_status status = u->done < u->room ? PNET_OK : grow(u, e);
         if (status != PNET_OK) return status;
@@ -232,13 +250,16 @@ static enum pnet_status decode_chunk(
             memcpy(next, data, record);
         else if (u->layered)
             pnet_laz_layered_next(u->layered, next);
-        else if (u->old)
-            pnet_laz_old_next(u->old, &d, next - record, next);
-        else
+        else if (u->pointwise)
             pnet_laz_pointwise_next(u->pointwise, &d, next - record, next);
+        else
+            pnet_laz_old_next(u->old, &d, next - record, next);
         if (u->state.damaged) return bad_chunk(u, c, e, "it ends too early, or is not well-formed");
         u->done++;
     }
+    /* The header may count fewer points than the last chunk has. */
+    if (!u->layered && c->index + 1 < u->chunks && d.at != d.end)
+        return bad_chunk(u, c, e, "bytes are left over");
     return PNET_OK;
 }
 
@@ -292,7 +313,7 @@ enum pnet_status pnet_laz_unpack(const struct pnet_laz *z, uint8_t **records, st
             "the header says %" PRIu64 " points, more than a file of %zu bytes holds", z->rows,
             z->b->size);
     if (status == PNET_OK) status = find_chunks(&u, e);
-    if (status == PNET_OK && u.chunks) status = make_decoder(&u, e);
+    if (status == PNET_OK && z->rows) status = make_decoder(&u, e);
     if (status == PNET_OK) status = decode_chunks(&u, e);
     if (status == PNET_OK && !u.records) u.records = malloc(1);
     if (status == PNET_OK && !u.records) status = pnet_error_memory(e);

@@ -37,7 +37,7 @@ struct pnet_laz_layered;
 size_t pnet_laz_layered_size(const struct pnet_laz_layout *l);
 struct pnet_laz_layered *pnet_laz_layered_new(const struct pnet_laz_layout *l);
 /* Begins a chunk of `size` bytes: its first point, the number of points, the sizes of the layers, the layers. Returns false, with
-   what is wrong, if it does not hold these, or not `points` points, or more. */
+   what is wrong, if it does not hold these, or fewer than `points` points. */
 bool pnet_laz_layered_begin(struct pnet_laz_layered *p, struct pnet_laz_state *state,
     const uint8_t *chunk, size_t size, uint64_t points, const char **wrong);
 /* Writes the next record, after the first one. */

@@ -144,8 +144,8 @@ bool pnet_laz_layered_begin(struct pnet_laz_layered *p, struct pnet_laz_state *s
     size_t head = POINT_SIZE + p->tail_size + 4;
     *wrong = "it ends within its sizes";
     if (size < head || (size - head) / 4 < count) return false;
-    *wrong = "it counts other points";
-    if (pnet_laz_load(chunk + head - 4, 4) != points) return false;
+    *wrong = "it has fewer points";
+    if (pnet_laz_load(chunk + head - 4, 4) < points) return false;
     const uint8_t *sizes = chunk + head, *at = sizes + 4 * count, *end = chunk + size;
     *wrong = "its sizes do not add up";
     for (size_t i = 0; i < EXTRA_L + p->extra; i++) {
