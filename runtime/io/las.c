@@ -1,4 +1,5 @@
-/* LAS (ASPRS LAS specification 1.4 - R15, and 1.0 to 1.5 as far as they agree), point formats 0 to 10, plain and compressed (laz.h). */
+/* LAS (ASPRS LAS specification 1.4 - R15, and 1.0 to 1.5 as far as they agree), point formats 0 to 10; compressed points by
+   laz.h. */
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
 #include "runtime/io/las_system.h"

@@ -182,9 +182,6 @@ static enum pnet_status make_decoder(struct unpacker *u, struct pnet_error *e)
     bool layered = u->compressor == LAYERED;
     if (u->end - u->at < u->z->record)
         return pnet_byte_error(u->z->path, u->at, e, "the file ends before its compressed points");
-    enum pnet_status status = pnet_bytes_fit(
-        u->z->path, layered ? pnet_laz_layered_size(l) : pnet_laz_pointwise_size(l), e);
-    if (status != PNET_OK) return status;
     if (layered)
         u->layered = pnet_laz_layered_new(l);
     else if (l->version == 1)
@@ -197,7 +194,7 @@ static enum pnet_status make_decoder(struct unpacker *u, struct pnet_error *e)
 /* Makes room for another record. */
 static enum pnet_status grow(struct unpacker *u, struct pnet_error *e)
 {
-    enum { FIRST = 1 << 16 };
+    enum { FIRST = 1 << 10 };
     uint64_t left = u->z->rows - u->room, more = u->room ? u->room : FIRST;
     if (more > left) more = left;
     enum pnet_status status = pnet_bytes_fit(u->z->path, more * u->z->record, e);
@@ -254,6 +251,7 @@ static enum pnet_status decode_chunk(
             pnet_laz_pointwise_next(u->pointwise, &d, next - record, next);
         else
             pnet_laz_old_next(u->old, &d, next - record, next);
+        if (u->state.no_memory) return pnet_error_memory(e);
         if (u->state.damaged) return bad_chunk(u, c, e, "it ends too early, or is not well-formed");
         u->done++;
     }
@@ -278,6 +276,7 @@ static enum pnet_status next_chunk(struct unpacker *u, struct chunk *c, struct p
         c->points = u->chunk_size;
     }
     u->last_size = pnet_laz_integer(&u->table, u->table_of, 32, 1, u->last_size);
+    if (u->table_state.no_memory) return pnet_error_memory(e);
     if (u->table_state.damaged || u->last_size > c->size)
         return pnet_byte_error(u->z->path, u->end, e,
             "the table of compressed points gives chunk %" PRIu64 " more bytes than there are",
@@ -326,5 +325,7 @@ enum pnet_status pnet_laz_unpack(const struct pnet_laz *z, uint8_t **records, st
     free(u.old);
     free(u.layered);
     free(u.table_of);
+    pnet_laz_state_free(&u.state);
+    pnet_laz_state_free(&u.table_state);
     return status;
 }

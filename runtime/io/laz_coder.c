@@ -1,13 +1,49 @@
 #include "runtime/io/laz_coder.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 enum {
     SHIFT = 15,     /* of probabilities of symbols */
     BIT_SHIFT = 13, /* of probabilities of bits */
     HIGH_BITS = 8,  /* of a correction, coded as a symbol; those below are equally likely */
+    SYMBOLS_MOST = 516,
+    BLOCK = 1 << 13, /* symbols */
 };
 static const uint32_t length_least = UINT32_C(1) << 24, half = UINT32_C(1) << 31;
+
+struct pnet_laz_block {
+    struct pnet_laz_block *next;
+    unsigned used;
+    struct pnet_laz_symbol_state symbols[BLOCK];
+};
+
+void pnet_laz_state_free(struct pnet_laz_state *state)
+{
+    while (state->blocks) {
+        struct pnet_laz_block *next = state->blocks->next;
+        free(state->blocks);
+        state->blocks = next;
+    }
+}
+
+/* Returns NULL, and notes it, if memory is out. */
+static struct pnet_laz_symbol_state *take_symbols(struct pnet_laz_state *state, unsigned symbols)
+{
+    struct pnet_laz_block *b = state->blocks;
+    if (!b || b->used + symbols > BLOCK) {
+        b = malloc(sizeof *b);
+        if (!b) {
+            state->no_memory = state->damaged = true;
+            return NULL;
+        }
+        b->next = state->blocks;
+        b->used = 0;
+        state->blocks = b;
+    }
+    b->used += symbols;
+    return b->symbols + b->used - symbols;
+}
 
 static uint32_t next_byte(struct pnet_laz_decoder *d)
 {
@@ -35,43 +71,47 @@ static void renormalise(struct pnet_laz_decoder *d)
 
 static void update(struct pnet_laz_model *m, unsigned symbols)
 {
+    struct pnet_laz_symbol_state *s = m->symbols;
     m->total += m->cycle;
     if (m->total > 1 << SHIFT) {
         m->total = 0;
         for (unsigned k = 0; k < symbols; k++) {
-            m->count[k] = (uint16_t)((m->count[k] + 1) >> 1);
-            m->total += m->count[k];
+            s[k].count = (uint16_t)((s[k].count + 1) >> 1);
+            m->total += s[k].count;
         }
     }
     uint32_t scale = half / m->total, sum = 0;
     for (unsigned k = 0; k < symbols; k++) {
-        m->start[k] = (uint16_t)(scale * sum >> (31 - SHIFT));
-        sum += m->count[k];
+        s[k].start = (uint16_t)(scale * sum >> (31 - SHIFT));
+        sum += s[k].count;
     }
     uint32_t most = (symbols + 6) << 3, longer = 5 * m->cycle >> 2;
     m->cycle = longer < most ? longer : most;
     m->left = m->cycle;
 }
 
-static void begin_model(struct pnet_laz_model *m, uint32_t epoch, unsigned symbols)
+static bool begin_model(struct pnet_laz_model *m, struct pnet_laz_state *state, unsigned symbols)
 {
-    m->epoch = epoch;
+    if (!m->symbols) m->symbols = take_symbols(state, symbols);
+    if (!m->symbols) return false;
+    m->epoch = state->epoch;
     m->total = 0;
     m->cycle = symbols;
-    for (unsigned k = 0; k < symbols; k++) m->count[k] = 1;
+    for (unsigned k = 0; k < symbols; k++) m->symbols[k].count = 1;
     update(m, symbols);
     m->left = m->cycle = (symbols + 6) >> 1;
+    return true;
 }
 
 unsigned pnet_laz_symbol(struct pnet_laz_decoder *d, struct pnet_laz_model *m, unsigned symbols)
 {
-    assert(symbols >= 2 && symbols <= PNET_LAZ_SYMBOLS_MOST);
-    if (m->epoch != d->state->epoch) begin_model(m, d->state->epoch, symbols);
+    assert(symbols >= 2 && symbols <= SYMBOLS_MOST);
+    if (m->epoch != d->state->epoch && !begin_model(m, d->state, symbols)) return 0;
     unsigned symbol = 0, beyond = symbols;
     uint32_t low = 0, high = d->length, unit = d->length >> SHIFT;
     while (beyond - symbol > 1) {
         unsigned middle = (symbol + beyond) / 2;
-        uint32_t start = unit * m->start[middle];
+        uint32_t start = unit * m->symbols[middle].start;
         if (start > d->value) {
             beyond = middle;
             high = start;
@@ -83,7 +123,7 @@ unsigned pnet_laz_symbol(struct pnet_laz_decoder *d, struct pnet_laz_model *m, u
     d->value -= low;
     d->length = high - low;
     renormalise(d);
-    m->count[symbol]++;
+    m->symbols[symbol].count++;
     if (--m->left == 0) update(m, symbols);
     return symbol;
 }

@@ -7,12 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the decoders of one chunk share. A model begins anew where the epoch is not the one that it has seen: every chunk gets
-   another epoch, never 0. */
+/* What the decoders of a file share. A model begins anew where the epoch is not the one that it has seen: every chunk gets another
+   epoch, never 0. The state is damaged where bytes are missing, or cannot have been written by an encoder, or where memory is
+   out: values are arbitrary from there on. */
 struct pnet_laz_state {
     uint32_t epoch;
-    bool
-        damaged; /* bytes are missing, or cannot have been written by an encoder; values are arbitrary from there on */
+    bool damaged, no_memory;
+    struct pnet_laz_block *blocks; /* memory of models */
 };
 
 struct pnet_laz_decoder {
@@ -21,17 +22,17 @@ struct pnet_laz_decoder {
     uint32_t value, length;
 };
 
-enum {
-    PNET_LAZ_SYMBOLS_MOST = 516,
-    PNET_LAZ_CONTEXTS_MOST = 22,
+enum { PNET_LAZ_CONTEXTS_MOST = 22 };
+
+struct pnet_laz_symbol_state {
+    uint16_t start; /* sum of the probabilities of the symbols before, in 2^-15 */
+    uint16_t count;
 };
 
 /* Models are valid as zeros. */
 struct pnet_laz_model {
-    uint32_t epoch, total, cycle, left; /* symbols until the next update: left of a cycle */
-    uint16_t
-        start[PNET_LAZ_SYMBOLS_MOST]; /* sum of the probabilities before each symbol, in 2^-15 */
-    uint16_t count[PNET_LAZ_SYMBOLS_MOST];
+    uint32_t epoch, total, cycle, left;    /* symbols until the next update: left of a cycle */
+    struct pnet_laz_symbol_state *symbols; /* of the state; NULL before the first one */
 };
 
 struct pnet_laz_bit_model {
@@ -46,6 +47,8 @@ struct pnet_laz_integer {
     struct pnet_laz_model correction[32]; /* of k bits; none at 0 */
 };
 
+/* Frees the memory of all models, which are not used again. */
+void pnet_laz_state_free(struct pnet_laz_state *state);
 /* Begins a stream. */
 void pnet_laz_begin(struct pnet_laz_decoder *d, struct pnet_laz_state *state, const uint8_t *at,
     const uint8_t *end);

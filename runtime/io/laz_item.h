@@ -19,7 +19,8 @@ static inline void pnet_laz_store(uint8_t *at, uint32_t v, size_t size)
     memcpy(at, &v, size);
 }
 
-/* The median of about the last five values; all 0 in the beginning. A new value replaces the highest or the lowest one by turns. */
+/* The median of about the last five values; all 0 in the beginning. A new value replaces the highest or the lowest one by
+   turns. */
 struct pnet_laz_median {
     int32_t sorted[5];
     bool low; /* the lowest one is replaced next */

@@ -16,8 +16,7 @@ struct pnet_laz_layout {
 
 /* Formats 0 to 3, version 2: all items of a point after each other in one stream. */
 struct pnet_laz_pointwise;
-/* Returns the bytes that `new` allocates, NULL: no memory. The caller frees it by free(). */
-size_t pnet_laz_pointwise_size(const struct pnet_laz_layout *l);
+/* NULL: no memory. The caller frees it by free(). */
 struct pnet_laz_pointwise *pnet_laz_pointwise_new(const struct pnet_laz_layout *l);
 /* Begins a chunk at its first point. */
 void pnet_laz_pointwise_begin(struct pnet_laz_pointwise *p, const uint8_t *first);
@@ -34,7 +33,6 @@ void pnet_laz_old_next(
 
 /* Formats 6 to 8: a stream, or layer, for each group of fields, and for each extra byte. */
 struct pnet_laz_layered;
-size_t pnet_laz_layered_size(const struct pnet_laz_layout *l);
 struct pnet_laz_layered *pnet_laz_layered_new(const struct pnet_laz_layout *l);
 /* Begins a chunk of `size` bytes: its first point, the number of points, the sizes of the layers, the layers. Returns false, with
    what is wrong, if it does not hold these, or fewer than `points` points. */

@@ -40,14 +40,9 @@ static const uint8_t return_context[8][8] = {{15, 14, 13, 12, 11, 10, 9, 8},
     {11, 6, 7, 8, 9, 13, 13, 12}, {10, 10, 11, 12, 13, 14, 14, 13}, {9, 10, 11, 12, 13, 14, 15, 14},
     {8, 9, 10, 11, 12, 13, 14, 15}};
 
-size_t pnet_laz_pointwise_size(const struct pnet_laz_layout *l)
-{
-    return sizeof(struct pnet_laz_pointwise) + l->extra * sizeof(struct pnet_laz_model);
-}
-
 struct pnet_laz_pointwise *pnet_laz_pointwise_new(const struct pnet_laz_layout *l)
 {
-    struct pnet_laz_pointwise *p = calloc(1, pnet_laz_pointwise_size(l));
+    struct pnet_laz_pointwise *p = calloc(1, sizeof *p + l->extra * sizeof *p->bytes);
     if (!p) return NULL;
     p->timed = l->format & 1;
     p->coloured = l->format >= 2;

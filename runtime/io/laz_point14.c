@@ -76,35 +76,23 @@ static const uint8_t return_context[16][16] = {{0, 1, 2, 3, 4, 5, 3, 4, 4, 5, 5,
     {5, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5},
     {5, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5}};
 
-static size_t layers_size(const struct pnet_laz_layout *l)
-{
-    return sizeof(struct pnet_laz_layered) + (EXTRA_L + l->extra) * sizeof(struct pnet_laz_decoder);
-}
-
-static size_t models_size(const struct pnet_laz_layout *l)
-{
-    return CHANNELS * l->extra * sizeof(struct pnet_laz_model);
-}
-
-size_t pnet_laz_layered_size(const struct pnet_laz_layout *l)
-{
-    return layers_size(l) + models_size(l) + CHANNELS * (l->record - POINT_SIZE);
-}
-
 /* One block: the models and the last tails follow the layers. */
 struct pnet_laz_layered *pnet_laz_layered_new(const struct pnet_laz_layout *l)
 {
-    struct pnet_laz_layered *p = calloc(1, pnet_laz_layered_size(l));
+    struct pnet_laz_layered *p;
+    size_t layers = sizeof *p + (EXTRA_L + l->extra) * sizeof *p->layers;
+    size_t models = l->extra * sizeof *p->tails->extra, tail = l->record - POINT_SIZE;
+    p = calloc(1, layers + CHANNELS * (models + tail));
     if (!p) return NULL;
     p->coloured = l->format >= 7;
     p->nir = l->format == 8;
     p->version = l->version;
     p->extra = l->extra;
-    p->tail_size = l->record - POINT_SIZE;
-    uint8_t *block = (uint8_t *)p + layers_size(l);
+    p->tail_size = tail;
+    uint8_t *block = (uint8_t *)p + layers;
     for (size_t i = 0; i < CHANNELS; i++) {
-        p->tails[i].extra = (struct pnet_laz_model *)(void *)block + i * l->extra;
-        p->tails[i].last = block + models_size(l) + i * p->tail_size;
+        p->tails[i].extra = (struct pnet_laz_model *)(void *)(block + i * models);
+        p->tails[i].last = block + CHANNELS * models + i * tail;
     }
     return p;
 }
