@@ -137,7 +137,7 @@ static enum pnet_status interrupted(const struct pnet_laz *z, uint64_t bytes, st
 static enum pnet_status find_chunks(struct unpacker *u, struct pnet_error *e)
 {
     const struct pnet_laz *z = u->z;
-    uint64_t size = z->b->size, table = size;
+    uint64_t size = z->b->size;
     u->at = z->points_at;
     u->end = size;
     if (u->compressor == UNCHUNKED) {
@@ -146,7 +146,7 @@ static enum pnet_status find_chunks(struct unpacker *u, struct pnet_error *e)
     }
     if (size - u->at < 8)
         return pnet_byte_error(z->path, size, e, "the file ends before its compressed points");
-    table = load(z->b, u->at, 8);
+    uint64_t table = load(z->b, u->at, 8);
     u->at += 8;
     if (table == UINT64_MAX) table = load(z->b, size - 8, 8);
     if (table == z->points_at)

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the decoders of a file share. A model begins anew where the epoch is not the one that it has seen: every chunk gets another
-   epoch, never 0. The state is damaged where bytes are missing, or cannot have been written by an encoder, or where memory is
-   out: values are arbitrary from there on. */
+/* What the decoders of a file share. A model begins anew where the epoch is not the one that it has seen: every chunk gets
+   another epoch, never 0. The state is damaged where bytes are missing, or cannot have been written by an encoder, or where
+   memory is out: values are arbitrary from there on. */
 struct pnet_laz_state {
     uint32_t epoch;
     bool damaged, no_memory;
