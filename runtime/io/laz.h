@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most points that a byte holds: where models are sure of everything, a point still takes 1/136 bit in formats 0 to 3, and
-   more in 6 to 8: log2(1 - 63/2^15) for what changes, and log2(1 - 32/2^15) - log2(1 - 2^-13) for each coordinate. */
+/* More than the most points that a byte holds, which are 1062. Where models are sure of everything, a point of formats 0 to 3
+   still takes 1/133 bit: -log2(1 - 63/2^15) for what changes, and -log2(1 - 32/2^15) - log2(1 - 1/2^13) for each coordinate.
+   Formats 6 to 8 take more. */
 enum { PNET_LAZ_POINTS_A_BYTE = 2048 };
 
 /* What the header of the LAS file says, and where the record "laszip encoded" 22204 is: its body of `vlr_size` bytes. */
