@@ -86,10 +86,6 @@ static enum pnet_status check_items(struct unpacker *u, struct pnet_error *e)
                 version);
         u->layout.version = version;
     }
-    if (u->layout.version == 1 && u->layout.extra)
-        return pnet_byte_error(z->path, z->vlr_at + ITEMS, e,
-            "extra bytes compressed by version 1 of LASzip are not read: convert the file first, "
-            "for example with pdal translate IN.laz OUT.las");
     return PNET_OK;
 }
 

@@ -195,11 +195,17 @@ static uint32_t decode_correction(
     return c >= UINT32_C(1) << (k - 1) ? c + 1 : c - ((UINT32_C(1) << k) - 1);
 }
 
+uint32_t pnet_laz_integer_by(struct pnet_laz_decoder *d, struct pnet_laz_integer *i, unsigned bits,
+    struct pnet_laz_model *context, uint32_t prediction)
+{
+    i->k = pnet_laz_symbol(d, context, bits + 1);
+    uint32_t v = prediction + decode_correction(d, i, i->k);
+    return bits < 32 ? v & ((UINT32_C(1) << bits) - 1) : v;
+}
+
 uint32_t pnet_laz_integer(struct pnet_laz_decoder *d, struct pnet_laz_integer *i, unsigned bits,
     unsigned context, uint32_t prediction)
 {
     assert(context < PNET_LAZ_CONTEXTS_MOST);
-    i->k = pnet_laz_symbol(d, &i->bits[context], bits + 1);
-    uint32_t v = prediction + decode_correction(d, i, i->k);
-    return bits < 32 ? v & ((UINT32_C(1) << bits) - 1) : v;
+    return pnet_laz_integer_by(d, i, bits, &i->bits[context], prediction);
 }

@@ -59,5 +59,8 @@ uint32_t pnet_laz_bits(struct pnet_laz_decoder *d, unsigned count);
 /* Returns the next integer of `bits` bits (8, 16 or 32), coded as a correction of `prediction`. */
 uint32_t pnet_laz_integer(struct pnet_laz_decoder *d, struct pnet_laz_integer *i, unsigned bits,
     unsigned context, uint32_t prediction);
+/* The same with a context of the caller: a model for numbers of bits. */
+uint32_t pnet_laz_integer_by(struct pnet_laz_decoder *d, struct pnet_laz_integer *i, unsigned bits,
+    struct pnet_laz_model *context, uint32_t prediction);
 
 #endif

@@ -1,4 +1,4 @@
-/* Points of formats 0 to 3, as LASzip defines the items POINT10, GPSTIME11 and RGB12 of version 1. */
+/* Points of formats 0 to 3, as LASzip defines the items POINT10, GPSTIME11, RGB12 and BYTE of version 1. */
 #include "runtime/io/laz_item.h"
 #include "runtime/io/laz_point.h"
 
@@ -19,6 +19,7 @@ enum {
 
 struct pnet_laz_old {
     bool timed, coloured;
+    size_t extra;
     int32_t x[3], y[3]; /* the last differences */
     unsigned oldest;
     struct pnet_laz_model changed, bits[256], class[256], user[256];
@@ -30,14 +31,17 @@ struct pnet_laz_old {
     struct pnet_laz_integer difference;
     struct pnet_laz_model used;
     struct pnet_laz_integer colour;
+    struct pnet_laz_integer byte;
+    struct pnet_laz_model bytes[]; /* `extra` contexts */
 };
 
 struct pnet_laz_old *pnet_laz_old_new(const struct pnet_laz_layout *l)
 {
-    struct pnet_laz_old *p = calloc(1, sizeof *p);
+    struct pnet_laz_old *p = calloc(1, sizeof *p + l->extra * sizeof *p->bytes);
     if (!p) return NULL;
     p->timed = l->format & 1;
     p->coloured = l->format >= 2;
+    p->extra = l->extra;
     return p;
 }
 
@@ -133,6 +137,13 @@ static void decode_time(struct pnet_laz_old *p, struct pnet_laz_decoder *d)
         p->time = decode_anew(d);
 }
 
+static void decode_colour(struct pnet_laz_old *p, struct pnet_laz_decoder *d, uint8_t colour[6])
+{
+    unsigned used = pnet_laz_symbol(d, &p->used, 64);
+    for (unsigned i = 0; i < 6; i++)
+        if (used >> i & 1) decode_integer(d, &p->colour, 8, i, colour + i);
+}
+
 void pnet_laz_old_next(
     struct pnet_laz_old *p, struct pnet_laz_decoder *d, const uint8_t *last, uint8_t *record)
 {
@@ -144,9 +155,11 @@ void pnet_laz_old_next(
         memcpy(record + at, &p->time, sizeof p->time);
         at += sizeof p->time;
     }
-    if (!p->coloured) return;
-    memcpy(record + at, last + at, 6);
-    unsigned used = pnet_laz_symbol(d, &p->used, 64);
-    for (unsigned i = 0; i < 6; i++)
-        if (used >> i & 1) decode_integer(d, &p->colour, 8, i, record + at + i);
+    if (p->coloured) {
+        memcpy(record + at, last + at, 6);
+        decode_colour(p, d, record + at);
+        at += 6;
+    }
+    for (size_t i = 0; i < p->extra; i++, at++)
+        record[at] = (uint8_t)pnet_laz_integer_by(d, &p->byte, 8, &p->bytes[i], last[at]);
 }

@@ -24,7 +24,7 @@ void pnet_laz_pointwise_begin(struct pnet_laz_pointwise *p, const uint8_t *first
 void pnet_laz_pointwise_next(
     struct pnet_laz_pointwise *p, struct pnet_laz_decoder *d, const uint8_t *last, uint8_t *record);
 
-/* The same of version 1, which has no extra bytes here. */
+/* The same of version 1. */
 struct pnet_laz_old;
 struct pnet_laz_old *pnet_laz_old_new(const struct pnet_laz_layout *l);
 void pnet_laz_old_begin(struct pnet_laz_old *p, const uint8_t *first);

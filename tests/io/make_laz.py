@@ -1,13 +1,18 @@
 """Writes tests/io/laz_files.h, and first inputs of the fuzzer: LAZ files of made-up points, with a hash of the records that a reader
-must find in them. laspy and lazrs write and read them back (pip install laspy lazrs numpy), so neither is this project's code.
+must find in them. Other programs write and read them back (pip install laspy lazrs laszip numpy), so neither is this project's code.
 
-python3 tests/io/make_laz.py
+python3 tests/io/make_laz.py [OLD_LAZ]
+
+OLD_LAZ is the program of old_laz.cpp, which compresses by version 1 of LASzip. Without it the files of that version stay.
 """
 
 import datetime
 import io
 import os
 import struct
+import subprocess
+import sys
+import tempfile
 
 import laspy
 import lazrs
@@ -110,15 +115,21 @@ def plain(seed, point_format, rows, extra, still):
     return data[:offset], points.array.tobytes(), points.point_size
 
 
+def compressed(head, body):
+    """The bytes before the points of a LAZ file, from those of a plain one and the record "laszip encoded"."""
+    vlr = struct.pack("<H16sHH32s", 0, b"laszip encoded", 22204, len(body), b"") + body
+    head = bytearray(head + vlr)
+    struct.pack_into("<II", head, 96, len(head), struct.unpack_from("<I", head, 100)[0] + 1)
+    head[104] |= 0x80
+    return head
+
+
 def compress(head, records, record, point_format, chunk, parts):
     """The LAZ file of a plain one: chunks of `chunk` points, or of variable size, cut at `parts`."""
     base = (20, 28, 26, 34, 0, 0, 30, 36, 38)[point_format]
     body = bytearray(lazrs.LazVlr.new_for_compression(point_format, record - base, chunk == VARIABLE).record_data())
     struct.pack_into("<I", body, CHUNK_SIZE, chunk)
-    vlr = struct.pack("<H16sHH32s", 0, b"laszip encoded", 22204, len(body), b"") + body
-    head = bytearray(head + vlr)
-    struct.pack_into("<II", head, 96, len(head), struct.unpack_from("<I", head, 100)[0] + 1)
-    head[104] |= 0x80
+    head = compressed(head, body)
     out = io.BytesIO()
     out.write(head)
     zipper = lazrs.LasZipCompressor(out, lazrs.LazVlr(bytes(body)))
@@ -132,6 +143,20 @@ def compress(head, records, record, point_format, chunk, parts):
     return out.getvalue()
 
 
+def compress_old(program, head, records, record, point_format, chunk):
+    """The same by version 1; chunk 0: no chunks."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, name) for name in ("records", "vlr", "points")]
+        with open(paths[0], "wb") as f:
+            f.write(records)
+        subprocess.run([program, str(point_format), str(record), str(chunk), *paths], check=True)
+        body, points = (open(path, "rb").read() for path in paths[1:])
+    head, points = compressed(head, body), bytearray(points)
+    if chunk:
+        struct.pack_into("<q", points, 0, struct.unpack_from("<q", points)[0] + len(head))
+    return bytes(head + points)
+
+
 def hash_of(data):
     """FNV-1a of 64 bits."""
     value = 0xCBF29CE484222325
@@ -141,42 +166,65 @@ def hash_of(data):
 
 
 # name, point format, points, points a chunk, where chunks of variable size end, extra bytes, all points alike
-CASES = [(f"format{f}", f, 130, 50, (), False, False) for f in (0, 1, 2, 3, 6, 7, 8)] + [
+CASES = [(f"format{f}", f, 110, 50, (), False, False) for f in (0, 1, 2, 3, 6, 7, 8)] + [
     ("extra3", 3, 60, 25, (), True, False),
     ("extra7", 7, 60, 25, (), True, False),
     ("variable1", 1, 60, VARIABLE, (1, 30, 32), False, False),
     ("variable8", 8, 60, VARIABLE, (1, 30, 32), True, False),
-    ("still0", 0, 3000, 50000, (), False, True),
-    ("still8", 8, 3000, 50000, (), True, True),
+    ("still0", 0, 40000, 50000, (), False, True),
+    ("still8", 8, 40000, 50000, (), True, True),
     ("empty1", 1, 0, 50000, (), False, False),
     ("empty6", 6, 0, 50000, (), False, False),
 ]
+OLD_CASES = [("old3", 3, 60, 25, True), ("old1", 1, 60, 0, False)]  # by version 1
 SEED_NAMES = ("format0", "format3", "format7", "extra7", "variable1", "variable8", "empty6")
 
 
-def make(seed, point_format, rows, chunk, parts, extra, still):
+def check(data, records, backend):
+    """Another reader finds the records in the file."""
+    assert not records or laspy.read(io.BytesIO(data), laz_backend=backend).points.array.tobytes() == records
+
+
+def seed_path(name):
+    return os.path.join(SEEDS, f"{name}.laz")
+
+
+def make(seed, name, point_format, rows, chunk, parts, extra, still):
     head, records, record = plain(seed, point_format, rows, extra, still)
     data = compress(head, records, record, point_format, chunk, parts)
-    assert rows == 0 or laspy.read(io.BytesIO(data), laz_backend=laspy.LazBackend.Lazrs).points.array.tobytes() == records
-    return data, records
+    check(data, records, laspy.LazBackend.Lazrs)
+    check(data, records, laspy.LazBackend.Laszip)
+    if name in SEED_NAMES:
+        with open(seed_path(name), "wb") as f:
+            f.write(data)
+    return name, rows, records, data
+
+
+def make_old(seed, name, point_format, rows, chunk, extra):
+    head, records, record = plain(seed, point_format, rows, extra, False)
+    if len(sys.argv) > 1:
+        with open(seed_path(name), "wb") as f:
+            f.write(compress_old(sys.argv[1], head, records, record, point_format, chunk))
+    with open(seed_path(name), "rb") as f:
+        data = f.read()
+    check(data, records, laspy.LazBackend.Laszip)
+    return name, rows, records, data
 
 
 def main():
+    made = [make(seed, *case) for seed, case in enumerate(CASES)]
+    made += [make_old(100 + seed, *case) for seed, case in enumerate(OLD_CASES)]
     with open(os.path.join(HERE, "laz_files.h"), "w", encoding="ascii") as f:
         f.write("/* Written by make_laz.py: LAZ files in hexadecimal digits, and the FNV-1a hash of their records. */\n")
         f.write("#ifndef PNET_TESTS_IO_LAZ_FILES_H\n#define PNET_TESTS_IO_LAZ_FILES_H\n\n#include <stdint.h>\n\n")
         f.write("static const struct laz_file {\n    const char *name;\n    int rows, record;\n    uint64_t hash;\n")
         f.write("    const char *digits;\n} laz_files[] = {\n")
-        for seed, (name, *case) in enumerate(CASES):
-            data, records = make(seed, *case)
-            record = len(records) // case[1] if case[1] else 0
-            f.write(f'    {{"{name}", {case[1]}, {record}, UINT64_C({hash_of(records):#x}),\n')
+        for name, rows, records, data in made:
+            record = len(records) // rows if rows else 0
+            f.write(f'    {{"{name}", {rows}, {record}, UINT64_C({hash_of(records):#x}),\n')
             digits = data.hex()
             lines = [digits[i : i + 86] for i in range(0, len(digits), 86)]
             f.write("\n".join(f'        "{line}"' for line in lines) + "},\n")
-            if name in SEED_NAMES:
-                with open(os.path.join(SEEDS, f"{name}.laz"), "wb") as seed_file:
-                    seed_file.write(data)
         f.write("};\n\n#endif\n")
 
 

@@ -85,7 +85,7 @@ static void check_cloud(const struct file *f, const uint8_t *records, size_t siz
     struct pnet_cloud c, d;
     struct pnet_error e = {.message = ""};
     size_t at = number(f, POINT_OFFSET, 4);
-    static uint8_t data[1 << 18];
+    static uint8_t data[1 << 21];
     CHECK(at + size <= sizeof data);
     memcpy(data, f->data, at);
     memcpy(data + at, records, size);
@@ -119,6 +119,7 @@ static void check_file(const struct laz_file *l)
     CHECKF(hash_of(records, size) == l->hash, "%s: other records", l->name);
     check_cloud(&f, records, size);
     free(records);
+    if (number(&f, find_vlr(&f), 2) == 1) return; /* no chunks */
     /* The place of the table at the end of the file: the writer could not go back. */
     size_t at = number(&f, POINT_OFFSET, 4);
     set_number(&f, f.size, number(&f, at, 8), 8);
@@ -190,7 +191,7 @@ static void check_refused(void)
     check_bad("format1", points, UINT64_MAX - 1, 8, "a.laz: byte ", "a table of compressed points");
     check_bad("format1", table, 1, 4, "a.laz: byte ", "table of version 0");
     check_bad(
-        "format1", table + 4, 2, 4, "a.laz: byte ", "end after 100 points, the header says 130");
+        "format1", table + 4, 2, 4, "a.laz: byte ", "end after 100 points, the header says 110");
     check_bad("format1", table + 4, UINT32_MAX, 4, "a.laz: byte ", "a table of 4294967295 chunks");
     check_bad("format1", table + 8, UINT32_MAX, 4, "a.laz: byte ", "gives chunk ");
     check_bad("format7", COUNT64, 131, 8, "a.laz: byte ", "it has fewer points");
@@ -200,11 +201,8 @@ static void check_refused(void)
     check_bad("format7", points + 8 + 36, 49, 4, "a.laz: byte ", "it has fewer points");
     check_bad("format7", points + 8 + 40, UINT32_MAX, 4, "a.laz: byte ", "sizes do not add up");
     check_bad("format7", find_vlr(&f), 2, 2, "a.laz: ", "expected compressor 3 for point format 7");
-    load("extra3", &f);
-    for (size_t i = 0; i < 4; i++) set_number(&f, find_vlr(&f) + 38 + 6 * i, 1, 2);
     struct pnet_cloud c;
     struct pnet_error e;
-    CHECK(read_laz(&f, &c, &e) == PNET_BAD_DATA && strstr(e.message, "version 1 of LASzip"));
     f.data[POINT_FORMAT] = 0x84;
     set_number(&f, 105, 57, 2);
     CHECK(read_laz(&f, &c, &e) == PNET_BAD_DATA && strstr(e.message, "waveforms (format 4)"));
