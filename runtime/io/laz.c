@@ -203,30 +203,32 @@ static enum pnet_status grow(struct unpacker *u, struct pnet_error *e)
 }
 
 struct chunk {
-    uint64_t index, at, size, points;
+    uint64_t index, at, size;
+    uint64_t most;   /* points that it has; the last one may have fewer */
+    uint64_t points; /* of them that the header counts */
 };
 
 static enum pnet_status bad_chunk(
     const struct unpacker *u, const struct chunk *c, struct pnet_error *e, const char *wrong)
 {
     return pnet_byte_error(u->z->path, c->at, e,
-        "chunk %" PRIu64 " of %" PRIu64 " compressed points is damaged: %s", c->index, c->points,
+        "compressed chunk %" PRIu64 " (%" PRIu64 " points) is damaged: %s", c->index, c->points,
         wrong);
 }
 
-/* Decodes a chunk, its first `points` points. */
 static enum pnet_status decode_chunk(
-    struct unpacker *u, const struct chunk *c, uint64_t points, struct pnet_error *e)
+    struct unpacker *u, const struct chunk *c, struct pnet_error *e)
 {
     const uint8_t *data = u->z->b->data + c->at;
     size_t record = u->z->record;
     struct pnet_laz_decoder d = {.at = NULL};
     const char *wrong;
-    if (!points) return PNET_OK;
+    if (!c->points) return PNET_OK;
     if (c->size < record) return bad_chunk(u, c, e, "it has no first point");
     u->state.epoch++;
     if (u->layered) {
-        if (!pnet_laz_layered_begin(u->layered, &u->state, data, (size_t)c->size, points, &wrong))
+        if (!pnet_laz_layered_begin(
+                u->layered, &u->state, data, (size_t)c->size, c->points, &wrong))
             return bad_chunk(u, c, e, wrong);
     } else {
         pnet_laz_begin(&d, &u->state, data + record, data + c->size);
@@ -235,7 +237,7 @@ static enum pnet_status decode_chunk(
         else
             pnet_laz_old_begin(u->old, data);
     }
-    for (uint64_t i = 0; i < points; i++) {
+    for (uint64_t i = 0; i < c->points; i++) {
         enum pnet_status status = u->done < u->room ? PNET_OK : grow(u, e);
         if (status != PNET_OK) return status;
         uint8_t *next = u->records + u->done * record;
@@ -251,8 +253,7 @@ static enum pnet_status decode_chunk(
         if (u->state.damaged) return bad_chunk(u, c, e, "it ends too early, or is not well-formed");
         u->done++;
     }
-    /* The header may count fewer points than the last chunk has. */
-    if (!u->layered && c->index + 1 < u->chunks && d.at != d.end)
+    if (!u->layered && c->points == c->most && d.at != d.end)
         return bad_chunk(u, c, e, "bytes are left over");
     return PNET_OK;
 }
@@ -263,14 +264,15 @@ static enum pnet_status next_chunk(struct unpacker *u, struct chunk *c, struct p
     uint64_t left = u->z->rows - u->done;
     c->at = u->at;
     c->size = u->end - u->at;
+    c->most = UINT64_MAX;
     c->points = left;
     if (u->compressor == UNCHUNKED) return PNET_OK;
+    c->most = u->chunk_size;
     if (u->chunk_size == variable_chunks) {
         u->last_count = pnet_laz_integer(&u->table, u->table_of, 32, 0, u->last_count);
-        c->points = u->last_count;
-    } else if (u->chunk_size < left) {
-        c->points = u->chunk_size;
+        c->most = u->last_count;
     }
+    if (c->most < left) c->points = c->most;
     u->last_size = pnet_laz_integer(&u->table, u->table_of, 32, 1, u->last_size);
     if (u->table_state.no_memory) return pnet_error_memory(e);
     if (u->table_state.damaged || u->last_size > c->size)
@@ -287,8 +289,7 @@ static enum pnet_status decode_chunks(struct unpacker *u, struct pnet_error *e)
     struct chunk c = {.index = 0};
     for (; c.index < u->chunks && u->done < u->z->rows; c.index++) {
         enum pnet_status status = next_chunk(u, &c, e);
-        uint64_t left = u->z->rows - u->done;
-        if (status == PNET_OK) status = decode_chunk(u, &c, c.points < left ? c.points : left, e);
+        if (status == PNET_OK) status = decode_chunk(u, &c, e);
         if (status != PNET_OK) return status;
     }
     if (u->done < u->z->rows)

@@ -1,5 +1,6 @@
-"""Writes tests/io/laz_files.h, and first inputs of the fuzzer: LAZ files of made-up points, with a hash of the records that a reader
-must find in them. Other programs write and read them back (pip install laspy lazrs laszip numpy), so neither is this project's code.
+"""Writes tests/io/laz_files.h, and first inputs of the fuzzer: LAZ files of made-up points, with a hash of the records that a
+reader must find in them. Other programs write and read them back (pip install laspy lazrs laszip numpy), so neither is this
+project's code.
 
 python3 tests/io/make_laz.py [OLD_LAZ]
 

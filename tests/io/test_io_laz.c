@@ -148,6 +148,28 @@ static void check_damage(const struct laz_file *l)
     CHECKF(good > 0, "%s: every change is refused", l->name);
 }
 
+/* Points beyond the number in the header are not read. */
+static void check_fewer(const char *name, size_t at, int rows)
+{
+    static struct file f;
+    struct pnet_cloud c;
+    struct pnet_error e = {.message = ""};
+    load(name, &f);
+    set_number(&f, at, (uint64_t)rows, 4);
+    CHECKF(read_laz(&f, &c, &e) == PNET_OK && c.rows == rows, "%s: %s", name, e.message);
+    pnet_cloud_free(&c);
+}
+
+static void check_colours(void)
+{
+    static struct file f;
+    struct pnet_cloud c = {.rows = 0};
+    load("format7", &f);
+    struct pnet_bytes b = bytes_of(f.data, POINT_FORMAT + 1);
+    CHECK(pnet_las_peek(&b, &c) && pnet_cloud_field(&c, "red"));
+    pnet_cloud_free(&c);
+}
+
 static void check_bad(
     const char *name, size_t at, uint64_t value, size_t bytes, const char *place, const char *words)
 {
@@ -183,7 +205,8 @@ static void check_refused(void)
     check_bad("format1", vlr + 38, 3, 2, "a.laz: ", "item 0: expected version 1 or 2, found 3");
     check_bad("format1", vlr + 38, 1, 2, "a.laz: ", "item 1: expected version 1 or 2, found 2");
     check_bad("format1", LEGACY_COUNT, UINT32_MAX, 4, "a.laz: byte ", "more than a file of");
-    check_bad("format1", LEGACY_COUNT, 151, 4, "a.laz: byte ", "chunk 2 of 50 compressed points");
+    check_bad("format1", LEGACY_COUNT, 151, 4, "a.laz: byte ",
+        "compressed chunk 2 (50 points) is damaged");
     check_bad("format1", LEGACY_COUNT, 0, 4, "a.laz: byte ", "says 0 points, but ");
     check_bad("format1", points, points, 8, "a.laz: byte ", "their writer was interrupted");
     check_bad(
@@ -214,6 +237,11 @@ int main(void)
         check_file(&laz_files[i]);
         if (laz_files[i].rows < 1000) check_damage(&laz_files[i]);
     }
+    for (int rows = 1; rows < 110; rows += 12) {
+        check_fewer("format1", LEGACY_COUNT, rows);
+        check_fewer("format7", COUNT64, rows);
+    }
+    check_colours();
     check_refused();
     return check_end();
 }
