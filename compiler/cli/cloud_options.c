@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -237,12 +236,8 @@ enum pnet_status pnet_cli_read_cloud(const struct hint_options *o, const struct 
 
 static bool is_cloud(const char *path)
 {
-    const char *dot = strrchr(path, '.');
     struct stat st;
-    for (int i = 0; dot && pnet_cli_cloud_endings[i]; i++)
-        if (strcasecmp(dot + 1, pnet_cli_cloud_endings[i]) == 0)
-            return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-    return false;
+    return pnet_cloud_read_by(path) && stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
 /* Takes ownership of the path. */

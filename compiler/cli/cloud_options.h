@@ -54,9 +54,6 @@ enum pnet_status pnet_cli_read_cloud(const struct hint_options *o, const struct 
 struct pnet_cloud_hints pnet_cli_hints(
     const struct hint_options *o, const struct pnet_input_map *map);
 
-extern const char *const
-    *const pnet_cli_cloud_endings; /* "ply" ..: how names of clouds end; then NULL */
-
 /* Lists the files of `inputs` in their order: files, patterns, and folders, which stand for their files with a suffix of a
    cloud format, and records them as inputs of the program. *many: the results need a folder. */
 enum pnet_status pnet_cli_list_clouds(

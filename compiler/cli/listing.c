@@ -15,11 +15,7 @@
 
 #include <string.h>
 
-static const char *const cloud_endings[] = {
-    "ply", "pcd", "las", "npy", "npz", "off", "obj", "bin", "xyz", "txt", "csv", "pts", NULL};
-const char *const *const pnet_cli_cloud_endings = cloud_endings;
-
-enum kind { ANY_FILES, NOTHING, FOLDERS, FILES, OPS, KINDS };
+enum kind { ANY_FILES, NOTHING, FOLDERS, FILES, CLOUDS, OPS, KINDS };
 
 /* What a value is, by its name in help texts; a name with a dot, such as MODEL.pnet, says itself how files end. */
 static const struct {
@@ -38,9 +34,9 @@ static const struct {
     {"MODEL", FILES, (const char *const[]){"pnet", NULL}},
     {"DATASET", FILES, (const char *const[]){"yaml", NULL}},
     {"W", FILES, (const char *const[]){"safetensors", NULL}},
-    {"CLOUD", FILES, cloud_endings},
-    {"SOURCE", FILES, cloud_endings},
-    {"TARGET", FILES, cloud_endings},
+    {"CLOUD", CLOUDS, NULL},
+    {"SOURCE", CLOUDS, NULL},
+    {"TARGET", CLOUDS, NULL},
     {"OP", OPS, NULL},
     {"KIND", KINDS, NULL},
 };
@@ -70,6 +66,10 @@ static void print_kind(const char *name, size_t length)
     case FOLDERS: fputs("\tfolders\t", stdout); break;
     case ANY_FILES: fputs("\tfiles\t", stdout); break;
     case FILES: print_names("files", values[i].endings); break;
+    case CLOUDS:
+        for (int k = 0; pnet_cloud_ending(k); k++)
+            printf("%s%s", k ? " " : "\tfiles\t", pnet_cloud_ending(k));
+        break;
     case OPS:
         for (int k = 0; k < pnet_op_count; k++)
             printf("%s%s", k ? " " : "\twords\t", pnet_ops[k]->name);

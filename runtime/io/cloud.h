@@ -112,6 +112,10 @@ enum pnet_status pnet_cloud_parse_columns(
     const char *text, char ***columns, int *column_count, struct pnet_error *e);
 void pnet_cloud_free_columns(char **columns, int column_count);
 
+/* Returns the i-th way in which names of clouds end, "ply" .., or NULL behind the last one. */
+const char *pnet_cloud_ending(int i);
+/* Tells whether a name ends in one of these ways. */
+bool pnet_cloud_read_by(const char *path);
 /* Tells whether a name ends as one of the formats that pnet_cloud_write writes. */
 bool pnet_cloud_written_as(const char *path);
 

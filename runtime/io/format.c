@@ -12,9 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { ENDINGS_MOST = 4 };
+
 struct format {
     const char *name;
-    const char *endings;                       /* each with its dot, a blank between two */
+    const char *endings[ENDINGS_MOST + 1];     /* with their dots, then NULL */
     bool (*probe)(const struct pnet_bytes *b); /* NULL: recognised only by name */
     enum pnet_status (*read)(
         const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
@@ -28,19 +30,19 @@ struct format {
 
 /* Probed in this order: formats with fewer marks of their own come later. */
 static const struct format formats[] = {
-    {"PLY", ".ply", pnet_ply_probe, pnet_ply_read, pnet_ply_write, NULL, NULL},
-    {"PCD", ".pcd", pnet_pcd_probe, pnet_pcd_read, pnet_pcd_write, NULL, NULL},
-    {"LAS", ".las .laz", pnet_las_probe, pnet_las_read, NULL, NULL, pnet_las_doubt},
-    {"NPY", ".npy", pnet_npy_probe, pnet_npy_cloud_read, pnet_npy_cloud_write,
+    {"PLY", {".ply"}, pnet_ply_probe, pnet_ply_read, pnet_ply_write, NULL, NULL},
+    {"PCD", {".pcd"}, pnet_pcd_probe, pnet_pcd_read, pnet_pcd_write, NULL, NULL},
+    {"LAS", {".las", ".laz"}, pnet_las_probe, pnet_las_read, NULL, NULL, pnet_las_doubt},
+    {"NPY", {".npy"}, pnet_npy_probe, pnet_npy_cloud_read, pnet_npy_cloud_write,
         pnet_npy_cloud_read_as, NULL},
-    {"NPZ", ".npz", pnet_npz_probe, pnet_npz_cloud_read, NULL, pnet_npz_cloud_read_as, NULL},
-    {"OFF", ".off", pnet_off_probe, pnet_off_read, NULL, NULL, NULL},
-    {"OBJ", ".obj", NULL, pnet_obj_read, NULL, NULL, NULL},
-    {"Sydney objects", "", pnet_sydney_probe, pnet_sydney_read, NULL, NULL, NULL},
-    {"KITTI", ".bin", NULL, pnet_kitti_read, pnet_kitti_write, pnet_kitti_read_as,
+    {"NPZ", {".npz"}, pnet_npz_probe, pnet_npz_cloud_read, NULL, pnet_npz_cloud_read_as, NULL},
+    {"OFF", {".off"}, pnet_off_probe, pnet_off_read, NULL, NULL, NULL},
+    {"OBJ", {".obj"}, NULL, pnet_obj_read, NULL, NULL, NULL},
+    {"Sydney objects", {NULL}, pnet_sydney_probe, pnet_sydney_read, NULL, NULL, NULL},
+    {"KITTI .bin", {".bin"}, NULL, pnet_kitti_read, pnet_kitti_write, pnet_kitti_read_as,
         pnet_kitti_doubt},
-    {"text", ".xyz .txt .csv .pts", pnet_table_probe, pnet_table_read, pnet_table_write, NULL,
-        NULL},
+    {"text", {".xyz", ".txt", ".csv", ".pts"}, pnet_table_probe, pnet_table_read, pnet_table_write,
+        NULL, NULL},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -52,14 +54,46 @@ bool pnet_path_ends(const char *path, const char *ending)
 
 static bool has_ending(const struct format *f, const char *path)
 {
-    char ending[8];
-    for (const char *p = f->endings; *p; p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
-        snprintf(ending, sizeof ending, "%.*s", (int)n, p);
-        if (pnet_path_ends(path, ending)) return true;
-        p += n;
-    }
-    return false;
+    int i = 0;
+    while (f->endings[i] && !pnet_path_ends(path, f->endings[i])) i++;
+    return f->endings[i] != NULL;
+}
+
+const char *pnet_cloud_ending(int i)
+{
+    for (int f = 0; f < FORMATS; f++)
+        for (const char *const *ending = formats[f].endings; *ending; ending++)
+            if (i-- == 0) return *ending + 1;
+    return NULL;
+}
+
+bool pnet_cloud_read_by(const char *path)
+{
+    int i = 0;
+    while (i < FORMATS && !has_ending(&formats[i], path)) i++;
+    return i < FORMATS;
+}
+
+/* Lists words for a message: "a, b or c". */
+struct list {
+    char text[160];
+    size_t last; /* where the last word begins */
+};
+
+static void list_add(struct list *l, const char *word)
+{
+    size_t n = strlen(l->text);
+    l->last = n ? n + 2 : 0;
+    snprintf(l->text + n, sizeof l->text - n, "%s%s", n ? ", " : "", word);
+}
+
+static const char *list_end(struct list *l)
+{
+    char last[32];
+    if (!l->last) return l->text;
+    snprintf(last, sizeof last, "%s", l->text + l->last);
+    snprintf(l->text + l->last - 2, sizeof l->text - l->last + 2, " or %s", last);
+    return l->text;
 }
 
 enum pnet_status pnet_byte_error(
@@ -91,10 +125,10 @@ static enum pnet_status unknown_format(
 {
     const char *foreign = pnet_foreign(b, path);
     if (foreign) return pnet_error_set(e, PNET_BAD_DATA, "%.500s: %s", path, foreign);
-    return pnet_error_set(e, PNET_BAD_DATA,
-        "%.500s: byte 0: expected a point cloud: PLY, PCD, LAS, NPY, NPZ, OFF, OBJ, KITTI .bin or "
-        "text",
-        path);
+    struct list names = {.last = 0};
+    for (int i = 0; i < FORMATS; i++) list_add(&names, formats[i].name);
+    return pnet_error_set(
+        e, PNET_BAD_DATA, "%.500s: byte 0: expected a point cloud: %s", path, list_end(&names));
 }
 
 /* Doubts a cloud with more columns without names than points have: rows of a matrix of descriptors look like it. */
@@ -290,9 +324,14 @@ enum pnet_status pnet_cloud_write(
     const char *path, const struct pnet_cloud *c, struct pnet_error *e)
 {
     const struct format *f = strcmp(path, "-") == 0 ? &formats[0] : format_of(path);
-    if (!f)
-        return pnet_error_set(e, PNET_USAGE,
-            "%.500s: expected a name ending in .ply .pcd .npy .bin .xyz .txt .csv or .pts", path);
+    if (!f) {
+        struct list endings = {.last = 0};
+        for (int i = 0; i < FORMATS; i++)
+            for (int k = 0; formats[i].write && formats[i].endings[k]; k++)
+                list_add(&endings, formats[i].endings[k]);
+        return pnet_error_set(
+            e, PNET_USAGE, "%.500s: expected a name ending in %s", path, list_end(&endings));
+    }
     struct pnet_output o;
     enum pnet_status status = pnet_output_open(path, &o, e);
     if (status != PNET_OK) return status;

@@ -1,5 +1,6 @@
-/* docs/formats.md lists the keys of run configs as the program has them, and its examples are run
- * configs. */
+/* docs/formats.md lists the formats of clouds and the keys of run configs as the program has them, and its examples are run
+   configs. */
+#include "runtime/io/cloud.h"
 #include "runtime/train/config.h"
 #include "runtime/base/file.h"
 #include "tests/check.h"
@@ -69,6 +70,47 @@ static void check_examples(const struct pnet_bytes *b)
     CHECKF(examples >= 2, "only %d examples found", examples);
 }
 
+/* An ending of clouds in the second column of a row, by the backticks around it or by blanks. It is the next one of the table of
+   the program, unless a row before has it, and the last column says whether it is written. */
+static void check_ending(const char *ending, bool written, int *next)
+{
+    char name[16];
+    snprintf(name, sizeof name, "A%s", ending);
+    CHECKF(
+        pnet_cloud_read_by(name), "%s names %s, which the program does not read", document, ending);
+    for (int i = 0; i < *next; i++)
+        if (strcmp(pnet_cloud_ending(i), ending + 1) == 0) return;
+    if (strcmp(ending, ".pcd.bin") == 0) return; /* a .bin */
+    const char *own = pnet_cloud_ending((*next)++);
+    CHECKF(own && strcmp(own, ending + 1) == 0, "%s has %s where the program has %s", document,
+        ending, own ? own : "no more");
+    CHECKF(pnet_cloud_written_as(name) == written, "%s: is %s written?", document, ending);
+}
+
+/* The table of clouds names all endings. */
+static void check_clouds(const struct pnet_bytes *b)
+{
+    const char *at = (const char *)b->data, *end = at + b->size, *line = "";
+    size_t length = 0;
+    int next = 0;
+    bool found = false;
+    while (!found && next_line(&at, end, &line, &length))
+        found = is_line(line, length, "| format | names | read | written |");
+    CHECKF(found, "%s has no table of clouds", document);
+    CHECK(next_line(&at, end, &line, &length));
+    while (next_line(&at, end, &line, &length) && length) {
+        char row[512], *names;
+        snprintf(row, sizeof row, "%.*s", (int)length, line);
+        bool written = strcmp(row + length - 4, " | |") != 0;
+        names = strchr(row + 1, '|') + 1;
+        *strchr(names, '|') = '\0';
+        for (char *word = strtok(names, " `,"); word; word = strtok(NULL, " `,"))
+            check_ending(word, written, &next);
+    }
+    CHECKF(!pnet_cloud_ending(next), "%s does not name .%s", document, pnet_cloud_ending(next));
+    CHECK(!pnet_cloud_read_by("ply") && !pnet_cloud_read_by("a.ply2") && !pnet_cloud_read_by(""));
+}
+
 int main(void)
 {
     struct pnet_bytes b;
@@ -77,6 +119,7 @@ int main(void)
         fprintf(stderr, "%s\n", e.message);
         return 1;
     }
+    check_clouds(&b);
     check_keys(&b);
     check_examples(&b);
     pnet_bytes_free(&b);

@@ -140,7 +140,7 @@ static void check_damage(const struct laz_file *l)
     for (size_t size = 0; size < f.size; size++) bad += !fuzz_read(r, f.data, size);
     CHECKF(!l->rows || bad > (int)f.size - 16, "%s: %d of %zu cuts refused", l->name, bad, f.size);
     for (size_t i = 0; i < f.size; i++) {
-        uint8_t flip = i & 1 ? 0xff : (uint8_t)(1 << (i / 2 % 8));
+        uint8_t flip = (uint8_t)(i & 1 ? 0xff : 1 << (i / 2 % 8));
         f.data[i] ^= flip;
         good += fuzz_read(r, f.data, f.size);
         f.data[i] ^= flip;
