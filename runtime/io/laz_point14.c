@@ -227,7 +227,7 @@ static void decode_attributes(struct pnet_laz_layered *p, struct channel *c, uns
         r[CLASS] = (uint8_t)pnet_laz_symbol(
             &layers[CLASS_L], &c->class[2U * (r[CLASS] & 31) + (place == 3)], 256);
     if (is_there(&layers[FLAGS_L])) { /* all but the channel */
-        unsigned last = (r[FLAGS] & 15U) | (r[FLAGS] >> 6) << 4;
+        unsigned last = (r[FLAGS] & 15U) | (unsigned)(r[FLAGS] >> 6) << 4;
         unsigned flags = pnet_laz_symbol(&layers[FLAGS_L], &c->flags[last], 64);
         r[FLAGS] = (uint8_t)((r[FLAGS] & 0x30U) | (flags & 15) | flags >> 4 << 6);
     }
