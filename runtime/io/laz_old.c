@@ -1,21 +1,9 @@
 /* Points of formats 0 to 3, as LASzip defines the items POINT10, GPSTIME11, RGB12 and BYTE of version 1. */
 #include "runtime/io/laz_item.h"
 #include "runtime/io/laz_point.h"
+#include "runtime/io/laz_record.h"
 
 #include <stdlib.h>
-
-enum {
-    X = 0,
-    Y = 4,
-    Z = 8,
-    INTENSITY = 12,
-    BITS = 14,
-    CLASS,
-    ANGLE,
-    USER,
-    SOURCE,
-    POINT_SIZE = 20
-};
 
 struct pnet_laz_old {
     bool timed, coloured;
@@ -59,11 +47,6 @@ static uint32_t median(const int32_t v[3])
 {
     int32_t low = v[0] < v[1] ? v[0] : v[1], high = v[0] < v[1] ? v[1] : v[0];
     return (uint32_t)(v[2] < low ? low : v[2] > high ? high : v[2]);
-}
-
-static void decode_byte(struct pnet_laz_decoder *d, struct pnet_laz_model *models, uint8_t *byte)
-{
-    *byte = (uint8_t)pnet_laz_symbol(d, &models[*byte], 256);
 }
 
 /* Decodes the integer at `at` with its last value as the prediction. */

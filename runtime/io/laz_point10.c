@@ -1,22 +1,10 @@
 /* Points of formats 0 to 3, as LASzip and laz-perf define the items POINT10, GPSTIME11, RGB12 and BYTE of version 2. */
 #include "runtime/io/laz_item.h"
 #include "runtime/io/laz_point.h"
+#include "runtime/io/laz_record.h"
 
 #include <stdlib.h>
 
-/* Offsets in the record; the bits are those of returns, scan direction and edge. */
-enum {
-    X = 0,
-    Y = 4,
-    Z = 8,
-    INTENSITY = 12,
-    BITS = 14,
-    CLASS,
-    ANGLE,
-    USER,
-    SOURCE,
-    POINT_SIZE = 20
-};
 /* Of what has changed. */
 enum { SOURCE_CHANGED = 1, USER_CHANGED = 2, ANGLE_CHANGED = 4, CLASS_CHANGED = 8 };
 enum { INTENSITY_CHANGED = 16, BITS_CHANGED = 32 };
@@ -59,11 +47,6 @@ void pnet_laz_pointwise_begin(struct pnet_laz_pointwise *p, const uint8_t *first
     uint64_t time = 0;
     if (p->timed) memcpy(&time, first + POINT_SIZE, sizeof time);
     pnet_laz_times_begin(&p->times, time);
-}
-
-static void decode_byte(struct pnet_laz_decoder *d, struct pnet_laz_model *models, uint8_t *byte)
-{
-    *byte = (uint8_t)pnet_laz_symbol(d, &models[*byte], 256);
 }
 
 static void decode_attributes(struct pnet_laz_pointwise *p, struct pnet_laz_decoder *d,

@@ -19,10 +19,12 @@ template <conv_form FORM, int CHANNELS_, int ACCESS_> struct warps_config {
     static constexpr bool COPIES = ACCESS > 1 && !FLOATS; /* straight to shared memory */
     using short_t = typename std::conditional<BFLOAT, __nv_bfloat16, __half>::type;
     using T = typename std::conditional<FLOATS, float, short_t>::type;
-    static constexpr int UNITS = CHANNELS / 8, /* threads that copy a row */
-        PARTS = SPLIT ? 2 : 1, ROWS = SORT_STEP / PARTS, OWN = ROWS * UNITS / SORTED_THREADS,
-                         STEPS = ROWS / 16, PITCH = CHANNELS * 2, /* bytes of a row of one side */
-        PLANE = ROWS * PITCH, SIDE = PLANE * PARTS, STEP_BYTES = 2 * SIDE;
+    static constexpr int UNITS = CHANNELS / 8; /* threads that copy a row */
+    static constexpr int PARTS = SPLIT ? 2 : 1, ROWS = SORT_STEP / PARTS, STEPS = ROWS / 16,
+                         OWN = ROWS * UNITS / SORTED_THREADS;
+    /* bytes: of a row of one side, of its rows, of a side, of a step */
+    static constexpr int PITCH = CHANNELS * 2, PLANE = ROWS * PITCH, SIDE = PLANE * PARTS,
+                         STEP_BYTES = 2 * SIDE;
     /* products of 16 rows and 16 gathered channels of a warp */
     static constexpr int HIGH = CHANNELS / 64, WIDE = CHANNELS / 32, SUMS = CHANNELS * CHANNELS;
     static constexpr int BLOCKS =
