@@ -122,7 +122,7 @@ struct warp_tiles_plan pnet_cuda_conv_warp_tiles_plan(
     if (p.blocks.wide < p.blocks.whole || p.partial > WEIGHT_BYTES) return p;
     /* a block of threads has a processor, or half of one */
     int64_t tiles = over(s->rows.most, PNET_TILE_ROWS), ways = (int64_t)g->count * p.blocks.whole,
-            items = CONV_PROCESSORS * (p.blocks.columns == 128 ? 1 : 2),
+            items = CONV_PROCESSORS * (p.blocks.columns >= 64 ? 1 : 2),
             most = (int64_t)s->cells * p.blocks.deep / LEAST_CELLS,
             splits = tiles > 0 ? items / (tiles * ways) : 1;
     p.splits = (int)most_of(1, least(splits, most));

@@ -1,18 +1,17 @@
 /* MVMR from tiles by matrix instructions of a warp (PTX ISA, mma.sync), in any precision, for GPUs from architecture 80 on. A
    block of threads has a tile. It copies the tile's neighbours to shared memory, up to 128 bytes of each at a time, and goes
-   through the tile's cells: each of eight warps sums the runs of its two slabs from the neighbours, straight into the
-   registers of the operands, and multiplies them by the weights, which the warps in turn copy to shared memory some cells
-   ahead. Where there are few tiles, several blocks of threads share the cells of one, and a second kernel adds their sums in
-   order. */
+   through the tile's cells: each of 8 or 16 warps sums the runs of its two slabs, or of its one, from the neighbours, straight
+   into the registers of the operands, and multiplies them by the weights, which the warps in turn copy to shared memory some
+   cells ahead. Where there are few tiles, several blocks of threads share the cells of one, and a second kernel adds their sums
+   in order. */
 #include "kernels/cuda/conv/tiles/conv_tiles_portion.cuh"
 #include "kernels/cuda/conv/warps/conv_warps.cuh"
 
 enum {
-    THREADS = 256,
-    WARPS = THREADS / 32,
-    RING = 4,    /* blocks of weights that have room */
-    AHEAD = 2,   /* of them, copied before they are multiplied */
-    AT_FULL = 0, /* barriers, in bytes of shared memory */
+    RING = 4,     /* blocks of weights that have room */
+    AHEAD = 2,    /* of them, copied before they are multiplied */
+    ADDING = 256, /* threads of a block that adds sums */
+    AT_FULL = 0,  /* barriers, in bytes of shared memory */
     AT_EMPTY = AT_FULL + RING * 8,
     AT_RING = 128
 };
@@ -23,12 +22,14 @@ struct tile_operands : warp_operands<FORM, T, COLUMNS> {
     using base = warp_operands<FORM, T, COLUMNS>;
     static constexpr int PIECES = PIECES_, STAGED = PIECES * 64, UNITS = PIECES * 4;
     static constexpr bool SCALED = base::FLOATS; /* for conv_tiles_portion.cuh */
-    static constexpr int OWN = 2, ROW_WARPS = 8, WIDTH = COLUMNS, EIGHTS = COLUMNS / 8,
+    /* Slabs of a warp. With one slab of 64 columns, a processor has 16 warps whose sums fit into registers, and they stage
+       neighbours once; two blocks of threads with two slabs each stage them twice, and have half the room. */
+    static constexpr int OWN = COLUMNS == 64 ? 1 : 2, WARPS = 16 / OWN, THREADS = WARPS * 32;
+    static constexpr int ROW_WARPS = WARPS, WIDTH = COLUMNS, EIGHTS = COLUMNS / 8,
                          SIXTEENS = COLUMNS / 16, STEPS = 2 * PIECES;
     /* bytes of weights of a cell; those of CONV_SPLIT are split already */
     static constexpr int PLANE = STEPS * base::B_STEP, BLOCK = base::SPLIT ? 2 * PLANE : PLANE;
-    static constexpr int BLOCKS =
-        COLUMNS == 128 || (base::SPLIT && COLUMNS == 64) ? 1 : 2; /* of threads, of a processor */
+    static constexpr int BLOCKS = COLUMNS >= 64 ? 1 : 2; /* of threads, of a processor */
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -69,7 +70,7 @@ static __device__ __forceinline__ tile_part part_of(const warp_launch &l, const 
     return {(int)(all * blockIdx.z / gridDim.z), (int)(all * (blockIdx.z + 1) / gridDim.z)};
 }
 
-/* The weights of a part. The warps take turns: each copies those of every eighth cell, AHEAD cells before they are
+/* The weights of a part. The warps take turns: each copies those of every 8th or 16th cell, AHEAD cells before they are
    multiplied. Places of the part are counted from the tile's first cell with the first block of channels on. */
 struct weight_feed {
     int end;       /* of the part */
@@ -87,7 +88,7 @@ template <class C>
 static __device__ __forceinline__ void feed_weights(weight_feed &f, const warp_launch &l,
     const tile_list &t, uint32_t shared, int group, int wide, int at, uint32_t turn)
 {
-    if (turn % WARPS != threadIdx.x / 32 || at >= f.end) return;
+    if (turn % C::WARPS != threadIdx.x / 32 || at >= f.end) return;
     int lane = threadIdx.x % 32;
     int64_t block =
         (((int64_t)f.cell * l.p.groups.count + group) * l.b.deep + at / t.count) * l.b.wide + wide;
@@ -97,7 +98,7 @@ static __device__ __forceinline__ void feed_weights(weight_feed &f, const warp_l
 #pragma unroll 8
     for (int i = 0; i < C::BLOCK; i += 512) copy16(to + i, from + i);
     barrier_arrive_copies(shared + AT_FULL + place * 8);
-    feed_ask(f, t, at + WARPS);
+    feed_ask(f, t, at + C::WARPS);
 }
 
 /* Stages 64 or 128 bytes of each neighbour, from slot 1 on. */
@@ -106,7 +107,7 @@ static __device__ __forceinline__ void stage_neighbours(
     const warp_launch &l, const tile_list &t, uint32_t stage, int group, int deep)
 {
     using T = typename C::T;
-    constexpr int ROWS = THREADS / C::UNITS, AT_ONCE = 8;
+    constexpr int ROWS = C::THREADS / C::UNITS, AT_ONCE = 8;
     int unit = threadIdx.x % C::UNITS, c = deep * l.b.depth + unit * C::UNIT,
         width = min(C::UNIT, l.p.groups.cin - c), staged = staged_of(l, t);
     const int32_t *neighbour = neighbours_of(t);
@@ -337,38 +338,46 @@ static __device__ __forceinline__ void multiply_cell(
         multiply_plain<C, SLABS>(sum, run, weights);
 }
 
-/* Moves the warp's slabs from the first cell of the list to cell c. */
-static __device__ __forceinline__ void skip_cells(slab_runs (&slab)[2], const tile_list &t, int c)
+/* The rounds that the warp's slabs have in a cell: those of the first slab in the lower half. */
+template <class C> static __device__ __forceinline__ uint32_t rounds_in(const pnet_tile_cell &cell)
 {
-    uint32_t low = 0, high = 0;
-    for (int i = threadIdx.x % 32; i < c; i += 32) {
-        uint32_t rounds = __ldg((const uint32_t *)t.cells[i].rounds + threadIdx.x / 32);
-        low += rounds & 0xFFFF;
-        high += rounds >> 16;
-    }
-    slab[0].at += __reduce_add_sync(~0u, low) * 8;
-    slab[1].at += __reduce_add_sync(~0u, high) * 8;
+    return C::OWN == 2 ? __ldg((const uint32_t *)cell.rounds + threadIdx.x / 32)
+                       : __ldg(cell.rounds + threadIdx.x / 32);
 }
 
-/* The rounds that the warp's slabs have in the cells before `end`: of 32 cells, one a lane, the first slab's in the lower
-   half. */
-struct rounds_view {
+static __device__ __forceinline__ uint32_t rounds_of(uint32_t both, int slab)
+{
+    return slab ? both >> 16 : both & 0xFFFF;
+}
+
+/* Moves the warp's slabs from the first cell of the list to cell c. */
+template <class C>
+static __device__ __forceinline__ void skip_cells(
+    slab_runs (&slab)[C::OWN], const tile_list &t, int c)
+{
+    uint32_t rounds[C::OWN] = {};
+    for (int i = threadIdx.x % 32; i < c; i += 32) {
+        uint32_t both = rounds_in<C>(t.cells[i]);
+#pragma unroll
+        for (int s = 0; s < C::OWN; s++) rounds[s] += rounds_of(both, s);
+    }
+#pragma unroll
+    for (int s = 0; s < C::OWN; s++) slab[s].at += __reduce_add_sync(~0u, rounds[s]) * 8;
+}
+
+/* The rounds of the cells before `end`: of 32 cells, one a lane. */
+template <class C> struct rounds_view {
     uint32_t own;
     int end;
     __device__ __forceinline__ uint32_t at(const tile_list &t, int c, bool first)
     {
         if (c % 32 == 0 || first) {
             int i = c / 32 * 32 + (int)threadIdx.x % 32;
-            own = i < end ? __ldg((const uint32_t *)t.cells[i].rounds + threadIdx.x / 32) : 0;
+            own = i < end ? rounds_in<C>(t.cells[i]) : 0;
         }
         return __shfl_sync(~0u, own, c % 32);
     }
 };
-
-static __device__ __forceinline__ uint32_t rounds_of(uint32_t both, int slab)
-{
-    return slab ? both >> 16 : both & 0xFFFF;
-}
 
 /* Goes through cells [first, end) of a tile with the channels that are staged. `turn`: of the ring. */
 template <class C>
@@ -383,9 +392,9 @@ static __device__ __forceinline__ void multiply_cells(float (&sum)[C::OWN][C::EI
 #pragma unroll
     for (int s = 0; s < C::OWN; s++)
         slab[s].at = t.count * (int)(sizeof *t.cells / 4) + lane / 4 +
-                     (l.p.set.tiles.tile[blockIdx.x].first[warp * 2 + s] + lane % 4) * 8;
-    if (first > 0) skip_cells(slab, t, first);
-    rounds_view view = {0, end};
+                     (l.p.set.tiles.tile[blockIdx.x].first[warp * C::OWN + s] + lane % 4) * 8;
+    if (first > 0) skip_cells<C>(slab, t, first);
+    rounds_view<C> view = {0, end};
     uint32_t here = view.at(t, first, true);
 #pragma unroll
     for (int s = 0; s < C::OWN; s++) ask_run(slab[s], t, rounds_of(here, s));
@@ -401,9 +410,9 @@ static __device__ __forceinline__ void multiply_cells(float (&sum)[C::OWN][C::EI
                 run[s], slab[s], l, t, stage, group, deep, rounds_of(here, s), rounds_of(then, s));
         /* without the cell too: a warp that ran ahead would free a place twice */
         barrier_wait(shared + AT_FULL + place * 8, turn / RING & 1);
-        if (here >> 16 && here & 0xFFFF)
+        if (C::OWN == 2 && here >> 16 && here & 0xFFFF)
             multiply_cell<C, 3>(sum, run, weights);
-        else if (here >> 16)
+        else if (C::OWN == 2 && here >> 16)
             multiply_cell<C, 2>(sum, run, weights);
         else if (here)
             multiply_cell<C, 1>(sum, run, weights);
@@ -449,7 +458,7 @@ static __device__ __noinline__ void write_plain(const warp_launch &l, int group,
     int64_t live = pnet_live(p.set.rows), row0 = (int64_t)blockIdx.x * PNET_TILE_ROWS;
     const T *in = (const T *)p.in + group * p.groups.cin;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < PNET_TILE_ROWS * C::COLUMNS; i += THREADS) {
+    for (int i = threadIdx.x; i < PNET_TILE_ROWS * C::COLUMNS; i += C::THREADS) {
         int64_t at = row0 + i / C::COLUMNS;
         int column = wide * C::COLUMNS + i % C::COLUMNS;
         if (at >= live || column >= p.groups.cout) continue;
@@ -468,7 +477,7 @@ static __device__ __noinline__ void write_plain(const warp_launch &l, int group,
 #endif
 
 template <class C>
-static __global__ __launch_bounds__(THREADS, C::BLOCKS) void warp_tiles(
+static __global__ __launch_bounds__(C::THREADS, C::BLOCKS) void warp_tiles(
     const __grid_constant__ warp_launch l, float *partial)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -485,7 +494,7 @@ static __global__ __launch_bounds__(THREADS, C::BLOCKS) void warp_tiles(
     if (threadIdx.x == 0)
         for (int i = 0; i < RING; i++) {
             barrier_init((uint64_t *)(memory + AT_FULL) + i, 32);
-            barrier_init((uint64_t *)(memory + AT_EMPTY) + i, WARPS);
+            barrier_init((uint64_t *)(memory + AT_EMPTY) + i, C::WARPS);
         }
     __syncthreads();
     tile_part part = part_of(l, t);
@@ -515,14 +524,14 @@ static __global__ __launch_bounds__(THREADS, C::BLOCKS) void warp_tiles(
 
 /* Adds the sums of `splits` blocks of threads and writes the rows. */
 template <class C>
-static __global__ __launch_bounds__(THREADS) void warp_tiles_add(
+static __global__ __launch_bounds__(ADDING) void warp_tiles_add(
     const __grid_constant__ warp_launch l, float *partial, int splits)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     int group = blockIdx.y / l.b.wide, wide = blockIdx.y % l.b.wide;
     int64_t live = pnet_live(l.p.set.rows), row0 = (int64_t)blockIdx.x * PNET_TILE_ROWS;
     if (row0 >= live || l.p.set.tiles.tile[blockIdx.x].neighbours < 0) return;
-    int i = blockIdx.z * THREADS + threadIdx.x, column = wide * C::COLUMNS + i % C::COLUMNS;
+    int i = blockIdx.z * ADDING + threadIdx.x, column = wide * C::COLUMNS + i % C::COLUMNS;
     int64_t at = row0 + __ldg(&l.p.set.tiles.tile[blockIdx.x].row[i / C::COLUMNS]);
     if (at >= live || column >= l.p.groups.cout) return;
     float sum = 0;
@@ -552,10 +561,10 @@ template <class C> static void launch(const conv_product &p, void *work)
             <<<(unsigned)l.b.count, 256, 0, pnet_cuda_stream()>>>(l.b, p, (unsigned char *)work);
         dim3 grid(tiles, (unsigned)(p.groups.count * l.b.wide), (unsigned)plan.splits);
         float *partial = (float *)((char *)work + plan.partial);
-        warp_tiles<C><<<grid, THREADS, (size_t)bytes, pnet_cuda_stream()>>>(l, partial);
+        warp_tiles<C><<<grid, C::THREADS, (size_t)bytes, pnet_cuda_stream()>>>(l, partial);
         if (plan.splits == 1) continue;
-        grid.z = PNET_TILE_ROWS * C::COLUMNS / THREADS;
-        warp_tiles_add<C><<<grid, THREADS, 0, pnet_cuda_stream()>>>(l, partial, plan.splits);
+        grid.z = PNET_TILE_ROWS * C::COLUMNS / ADDING;
+        warp_tiles_add<C><<<grid, ADDING, 0, pnet_cuda_stream()>>>(l, partial, plan.splits);
     }
 }
 
