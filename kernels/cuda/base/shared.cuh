@@ -86,12 +86,11 @@ static __device__ __forceinline__ void copy16_any(uint32_t to, const void *from,
     copy16_part(to, from, any ? 16 : 0);
 }
 
-/* The same of 4 bytes. */
-static __device__ __forceinline__ void copy4_any(uint32_t to, const void *from, bool any)
+/* The first `bytes` of a word, 0 to 4; the others become zeros. */
+static __device__ __forceinline__ void copy4_part(uint32_t to, const void *from, int bytes)
 {
-    asm volatile(
-        "cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(any ? 4 : 0)
-        : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                 : "memory");
 }
 
 /* Zeros instead; `from` is not read. */

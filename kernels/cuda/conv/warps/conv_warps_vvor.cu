@@ -1,8 +1,8 @@
 /* VVOR by matrix instructions of a warp, for GPUs from architecture 80 on: of triplets sorted by kernel cell, as
    conv_vvor_sorted.cu, and of the rows of dense products, which are pairs (row, row) in order. A block of threads has the sum
    of one cell for 128 or 64 channels of each side. All threads copy the two rows of each of 64 triplets to shared memory, some
-   steps ahead (what is not copied as it is, a step ahead, by registers), and multiply: a warp has a quarter of the channels of
-   the side of rows and half of those of the gathered side. */
+   steps ahead (float32, which is not multiplied as it is, a step ahead, by registers), and multiply: a warp has a quarter of the
+   channels of the side of rows and half of those of the gathered side. */
 #include "kernels/cuda/conv/vvor/conv_vvor_sorted.cuh"
 #include "kernels/cuda/conv/warps/conv_warps.cuh"
 
@@ -11,12 +11,13 @@ enum { MOST_STAGES = 6 };
 /* FORM, CONV_SCALED and CONV_SPLIT: features in float32, scaled to half once or as the sum of two. Those of the latter take
    twice the place, so a step is copied in two parts, and their sums leave the matrix unit, which truncates them, after
    each part. The other forms: features are stored so. CHANNELS: of a side. ACCESS: channels of a row that can be read at a
-   time, 8, 2 or 1 (float32 has 2 with 1). */
+   time, 8, 2 or 1 (float32 has 2 with 1). With 1 a row of 16 bits begins anywhere within 16 bytes: all 16 are copied, and
+   channels are moved to where they belong when they are there. */
 template <conv_form FORM, int CHANNELS_, int ACCESS_> struct warps_config {
     static constexpr bool BFLOAT = FORM == CONV_BFLOAT, SPLIT = FORM == CONV_SPLIT,
                           FLOATS = SPLIT || FORM == CONV_SCALED;
     static constexpr int CHANNELS = CHANNELS_, ACCESS = ACCESS_;
-    static constexpr bool COPIES = ACCESS > 1 && !FLOATS; /* straight to shared memory */
+    static constexpr bool MOVES = ACCESS == 1 && !FLOATS;
     using short_t = typename std::conditional<BFLOAT, __nv_bfloat16, __half>::type;
     using T = typename std::conditional<FLOATS, float, short_t>::type;
     static constexpr int UNITS = CHANNELS / 8; /* threads that copy a row */
@@ -38,10 +39,18 @@ template <conv_form FORM, int CHANNELS_, int ACCESS_> struct warps_config {
     }
 };
 
+/* With MOVES: does a side of that width fill a block so far that its rows may end in a unit more? That one goes behind all
+   stages. */
+template <class C> static __host__ __device__ __forceinline__ bool has_last_unit(int width)
+{
+    return width > C::CHANNELS - 8;
+}
+
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 
 /* What a thread copies of each step: 8 channels of each side of a triplet, and of others a fixed number apart. With ACCESS 8
-   these channels are neighbours; else they are four pairs, so that the threads of a row read what lies side by side. */
+   these channels are neighbours; else they are four pairs, so that the threads of a row read what lies side by side. With MOVES
+   the addresses and widths are those of the block's first channel. */
 struct side_copies {
     const char *gathered, *rows;
     int64_t gathered_stride, rows_stride; /* bytes */
@@ -54,7 +63,7 @@ template <class C>
 static __device__ __forceinline__ side_copies copies_of(const sorted_job &j, const sorted_kind &k)
 {
     constexpr int SIZE = sizeof(typename C::T), APART = C::ACCESS == 8 ? 8 : 2;
-    int at = threadIdx.x % C::UNITS * APART, n = k.n0 + at, m = k.m0 + at;
+    int at = C::MOVES ? 0 : threadIdx.x % C::UNITS * APART, n = k.n0 + at, m = k.m0 + at;
     side_copies c = {};
     c.pairs = ((uintptr_t)j.gathered | (uintptr_t)j.rows) % (2 * SIZE) == 0 &&
               (j.gathered_stride | j.rows_stride | j.gathered_width | j.rows_width) % 2 == 0;
@@ -179,14 +188,115 @@ static __device__ __forceinline__ void copy_part(
                 uint32_t to = pair_at<C>(stage, i, q);
                 int at = q * C::UNITS * 2;
                 bool has = there && at < c.rows_left, has_other = there && at < c.gathered_left;
-                copy4_any(to, row + (has ? at * 2 : 0), has);
-                copy4_any(to + C::SIDE, other + (has_other ? at * 2 : 0), has_other);
+                copy4_part(to, row + (has ? at * 2 : 0), has ? 4 : 0);
+                copy4_part(to + C::SIDE, other + (has_other ? at * 2 : 0), has_other ? 4 : 0);
             }
         }
     }
 }
 
-/* The numbers of a part that are not copied: they wait in registers while the part before them is multiplied. */
+/* Rows that begin anywhere within 16 bytes, MOVES. */
+
+template <class C> static __device__ __forceinline__ uint32_t last_unit_at(uint32_t last, int i)
+{
+    return last + own_triplet<C>(i) * 16;
+}
+
+/* Where the thread's rows begin within 16 bytes: of each stage four bits for a row of each side in turn. */
+struct row_starts {
+    uint32_t of_stage[MOST_STAGES];
+    __device__ __forceinline__ void set(int stage, uint32_t starts)
+    {
+#pragma unroll
+        for (int i = 0; i < MOST_STAGES; i++)
+            if (i == stage) of_stage[i] = starts;
+    }
+    __device__ __forceinline__ uint32_t of(int stage) const
+    {
+        uint32_t starts = 0;
+#pragma unroll
+        for (int i = 0; i < MOST_STAGES; i++)
+            if (i == stage) starts = of_stage[i];
+        return starts;
+    }
+};
+
+/* Copies the units that hold a row's channels, `left` of which there are, or zeros; returns where in the first one the row
+   begins. */
+template <class C, bool LAST>
+static __device__ __forceinline__ uint32_t copy_units(
+    const char *row, bool there, int left, uint32_t side, uint32_t last, int i)
+{
+    int start = (uintptr_t)row % 16, unit = threadIdx.x % C::UNITS;
+    int bytes = there ? left * 2 + start - unit * 16 : 0;
+    const char *from = row - start;
+    copy16_part(unit_at<C>(side, i), from + (bytes > 0 ? unit * 16 : 0), min(max(bytes, 0), 16));
+    if (LAST && unit == C::UNITS - 1 && has_last_unit<C>(left))
+        copy16_part(last_unit_at<C>(last, i), from + (bytes > 16 ? (unit + 1) * 16 : 0),
+            min(max(bytes - 16, 0), 16));
+    return start;
+}
+
+template <class C, bool LAST>
+static __device__ __forceinline__ uint32_t copy_part_units(
+    const side_copies &c, const part_pairs<C> &p, uint32_t stage, uint32_t last)
+{
+    uint32_t starts = 0;
+#pragma unroll
+    for (int i = 0; i < C::OWN; i++) {
+        bool there = p.at[i].x >= 0;
+        starts |= copy_units<C, LAST>(c.rows + c.rows_stride * max(p.at[i].x, 0), there,
+                      c.rows_left, stage, last, i)
+                  << 8 * i;
+        starts |= copy_units<C, LAST>(c.gathered + c.gathered_stride * max(p.at[i].y, 0), there,
+                      c.gathered_left, stage + C::SIDE, last + C::ROWS * 16, i)
+                  << (8 * i + 4);
+    }
+    return starts;
+}
+
+/* The thread's unit of a row that begins at `start`, from the two units that hold it. */
+template <class C, bool LAST>
+static __device__ __forceinline__ uint4 moved_unit(
+    uint32_t side, uint32_t last, int left, int start, int i)
+{
+    int n = own_triplet<C>(i), unit = threadIdx.x % C::UNITS;
+    uint32_t row = side + n * C::PITCH;
+    uint4 low = shared_load(row + ((unit ^ n % 8) << 4)), high = {0, 0, 0, 0};
+    if (unit < C::UNITS - 1)
+        high = shared_load(row + ((unit + 1 ^ n % 8) << 4));
+    else if (LAST && has_last_unit<C>(left))
+        high = shared_load(last_unit_at<C>(last, i));
+    uint32_t w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int k = 0; k < 6; k++) w[k] = start & 8 ? w[k + 2] : w[k];
+#pragma unroll
+    for (int k = 0; k < 5; k++) w[k] = start & 4 ? w[k + 1] : w[k];
+#pragma unroll
+    for (int k = 0; k < 4; k++) w[k] = __funnelshift_r(w[k], w[k + 1], (start & 2) * 8);
+    return {w[0], w[1], w[2], w[3]};
+}
+
+/* Moves the channels of the thread's rows to where they belong. The threads of a row are of one warp: they have waited for
+   their copies, and each reads two of the row's units before any of them is written. */
+template <class C, bool LAST>
+static __device__ __forceinline__ void move_units(
+    const side_copies &c, uint32_t starts, uint32_t stage, uint32_t last)
+{
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < C::OWN; i++) {
+        uint4 x = moved_unit<C, LAST>(stage, last, c.rows_left, starts >> 8 * i & 15, i);
+        uint4 y = moved_unit<C, LAST>(
+            stage + C::SIDE, last + C::ROWS * 16, c.gathered_left, starts >> (8 * i + 4) & 15, i);
+        __syncwarp();
+        uint32_t to = unit_at<C>(stage, i);
+        shared_store(to, x);
+        shared_store(to + C::SIDE, y);
+    }
+}
+
+/* The numbers of a part in float32: they wait in registers while the part before them is multiplied. */
 template <class C> struct part_numbers {
     float row[C::OWN][8], other[C::OWN][8];
 };
@@ -432,16 +542,27 @@ static __global__ __launch_bounds__(SORTED_THREADS, C::BLOCKS) void warps_vvor(
         more = ahead.next();
         if (more) load_pairs<C>(pairs, j, ahead);
     };
+    row_starts starts = {};
+    bool last = has_last_unit<C>(max(c.rows_left, c.gathered_left)); /* MOVES */
+    auto last_units = [&](int stage) {
+        return base + stages * C::STEP_BYTES + stage * C::ROWS * 32;
+    };
     auto copy = [&]() {
         if (more) {
-            copy_part<C>(c, pairs, base + to * C::STEP_BYTES);
+            if constexpr (C::MOVES)
+                starts.set(
+                    to, last ? copy_part_units<C, true>(
+                                   c, pairs, base + to * C::STEP_BYTES, last_units(to))
+                             : copy_part_units<C, false>(c, pairs, base + to * C::STEP_BYTES, 0));
+            else
+                copy_part<C>(c, pairs, base + to * C::STEP_BYTES);
             more = ahead.next();
             if (more) load_pairs<C>(pairs, j, ahead);
         }
         copies_commit();
         to = to + 1 == stages ? 0 : to + 1;
     };
-    if constexpr (!C::COPIES)
+    if constexpr (C::FLOATS)
         load();
     else
         for (int i = 0; i < stages - 1; i++) copy();
@@ -455,12 +576,19 @@ static __global__ __launch_bounds__(SORTED_THREADS, C::BLOCKS) void warps_vvor(
             cell = here.step.cell;
             sums.begin();
         }
-        if constexpr (!C::COPIES) {
+        if constexpr (C::FLOATS) {
             store_numbers<C>(numbers, c, base + at * C::STEP_BYTES);
             load();
             __syncthreads();
         } else {
             wait_part(stages);
+            if constexpr (C::MOVES) {
+                uint32_t stage = base + at * C::STEP_BYTES;
+                if (last)
+                    move_units<C, true>(c, starts.of(at), stage, last_units(at));
+                else
+                    move_units<C, false>(c, starts.of(at), stage, 0);
+            }
             __syncthreads();
             copy();
         }
@@ -479,11 +607,14 @@ static void launch(const conv_outer &o, const sorted_plan &p, sorted_job j, void
 {
     char *memory = (char *)work + p.slot_bytes;
     bool dense = !o.set.start;
-    enum { RESERVED = 2048 }; /* bytes of a block beside its stages */
+    /* of a block beside its stages: where its cells begin, and what the system takes of a processor */
+    enum { CELL_BYTES = 640, SYSTEM_BYTES = 1024 };
     conv_room room = warp_room();
-    int bytes = std::min(room.block, room.processor / C::BLOCKS) - RESERVED,
-        stages = C::COPIES ? std::min(bytes / C::STEP_BYTES, (int)MOST_STAGES) : 2;
-    warp_reserve(warps_vvor<C>, stages * C::STEP_BYTES);
+    bool last_units = C::MOVES && has_last_unit<C>(std::max(j.gathered_width, j.rows_width));
+    int most = std::min(room.block, room.processor / C::BLOCKS - SYSTEM_BYTES) - CELL_BYTES,
+        each = C::STEP_BYTES + (last_units ? C::ROWS * 32 : 0),
+        stages = C::FLOATS ? 2 : std::min(most / each, (int)MOST_STAGES), bytes = stages * each;
+    warp_reserve(warps_vvor<C>, bytes);
     for (sort_window w = {0, 0}; w.first < o.set.cells; w.first += p.sort.cells) {
         w.count = std::min(p.sort.cells, o.set.cells - w.first);
         j.cells = w.count;
@@ -492,8 +623,8 @@ static void launch(const conv_outer &o, const sorted_plan &p, sorted_job j, void
         for (int chunk = 0; chunk < p.sort.chunks; chunk++) {
             if (!dense) j.sorted = pnet_cuda_sort_one_chunk(o.set, w, p.sort, chunk, memory);
             j.first = chunk == 0;
-            warps_vvor<C><<<(unsigned)(p.kinds * p.blocks), SORTED_THREADS,
-                (size_t)(stages * C::STEP_BYTES), pnet_cuda_stream()>>>(j, stages);
+            warps_vvor<C><<<(unsigned)(p.kinds * p.blocks), SORTED_THREADS, (size_t)bytes,
+                pnet_cuda_stream()>>>(j, stages);
             reduce_sorted<C><<<(unsigned)(p.kinds * j.cells * SUMS_OF_A_THREAD<C>), SORTED_THREADS,
                 0, pnet_cuda_stream()>>>(j);
         }
