@@ -131,6 +131,63 @@ static void check_outer(struct product p, enum pnet_storage storage, bool transp
     free(x), free(g), free(old), free(want);
 }
 
+/* Sums of many rows, in fp32, whose errors would add up in one float32. A few rows of gw are compared: the others are summed
+   alike. */
+static void check_long_outer(void)
+{
+    enum { ROWS = 65536, CHANNELS = 1536, SEEN = 3 };
+    static const int32_t seen[SEEN] = {0, 701, CHANNELS - 1};
+    size_t size = (size_t)ROWS * CHANNELS;
+    float *x = conv_random_floats(size, 10), *g = conv_random_floats(size, 11),
+          *some = conv_alloc((size_t)ROWS * SEEN * sizeof *some);
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int a = 0; a < SEEN; a++) some[i * SEEN + a] = x[i * CHANNELS + seen[a]];
+    double *want = product_outer((struct product){ROWS, SEEN, CHANNELS}, some, g, false, NULL);
+    struct pnet_outer o = {.n = device_count(ROWS, PNET_STORE_F32),
+        .cin = CHANNELS,
+        .cout = CHANNELS,
+        .x = device_floats(x, size),
+        .g = device_floats(g, size),
+        .precision = PNET_FP32};
+    float *gw = run_outer(o, NULL, (size_t)CHANNELS * CHANNELS);
+    for (int a = 0; a < SEEN; a++) {
+        double error = conv_error(gw + seen[a] * CHANNELS, want + a * CHANNELS, CHANNELS);
+        CHECKF(error <= 1e-6, "outer of %d rows, row %d: error %g", ROWS, seen[a], error);
+    }
+    device_free(o.x), device_free(o.g), device_free(o.n.live);
+    free(x), free(g), free(some), free(want), free(gw);
+}
+
+/* Features that begin at an address of their own size alone: no wider access fits. */
+static void check_unaligned_outer(enum pnet_storage storage)
+{
+    struct product p = {20011, 64, 128};
+    size_t x_size = (size_t)p.n * 64, g_size = (size_t)p.n * 128, size = 64 * 128,
+           one = storage_bytes(storage, 1);
+    float *x = stored_floats(storage, x_size + 1, 12), *g = stored_floats(storage, g_size + 1, 13);
+    double *want = product_outer(p, x + 1, g + 1, false, NULL);
+    const char *x_there = (const char *)device_features(storage, x, x_size + 1, 0),
+               *g_there = (const char *)device_features(storage, g, g_size + 1, 0);
+    struct pnet_outer o = {.n = {p.n, device_copy(&p.n, sizeof p.n), 1, PNET_STORE_F32},
+        .cin = p.cin,
+        .cout = p.cout,
+        .x = (const void *)(x_there + one),
+        .g = (const void *)(g_there + one),
+        .storage = storage};
+    for (int k = 0; k < PRECISIONS; k++) {
+        if (!goes_with(k, storage)) continue;
+        o.precision = (enum pnet_precision)k;
+        float *gw = run_outer(o, NULL, size);
+        double error = conv_error(gw, want, size);
+        CHECKF(error <= (storage == PNET_STORE_F32 ? tolerance[k] : sums_error),
+            "%s outer of features at odd addresses, storage %s: error %g", precision_name[k],
+            storage_names[storage], error);
+        free(gw);
+    }
+    device_free(x_there), device_free(g_there), device_free(o.n.live);
+    free(x), free(g), free(want);
+}
+
 static void check_column_sum(int64_t n, int32_t c, enum pnet_storage storage, bool add)
 {
     size_t size = (size_t)n * (size_t)c;
@@ -183,6 +240,8 @@ static void check_dense(enum pnet_storage storage)
         check_outer(outers[p], storage, false, true);
         check_outer(outers[p], storage, true, false);
     }
+    check_unaligned_outer(storage);
+    if (storage == PNET_STORE_F32) check_long_outer();
     static const int64_t rows[] = {0, 1, 256, 257, 16384, 50000, 200000};
     static const int32_t columns[] = {1, 3, 64, 65, 200};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -209,6 +268,7 @@ static void check_some(enum pnet_storage storage)
     check_outer((struct product){257, 64, 96}, storage, false, false);
     check_outer((struct product){18001, 96, 13}, storage, true, false);
     check_outer((struct product){1003, 127, 20}, storage, false, true);
+    check_unaligned_outer(storage);
     check_column_sum(1000, 65, storage, true);
 }
 
