@@ -26,23 +26,59 @@ struct format {
     enum pnet_status (*read_as)(const struct pnet_bytes *b, const char *path,
         const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
     void (*doubt)(const struct pnet_bytes *b, const char *path, int names, char text[120]);
+    /* for files that are probed, and whose first bytes declare fields; NULL for others: */
+    bool (*peek)(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c);
 };
 
 /* Probed in this order: formats with fewer marks of their own come later. */
 static const struct format formats[] = {
-    {"PLY", {".ply"}, pnet_ply_probe, pnet_ply_read, pnet_ply_write, NULL, NULL},
-    {"PCD", {".pcd"}, pnet_pcd_probe, pnet_pcd_read, pnet_pcd_write, NULL, NULL},
-    {"LAS", {".las", ".laz"}, pnet_las_probe, pnet_las_read, NULL, NULL, pnet_las_doubt},
-    {"NPY", {".npy"}, pnet_npy_probe, pnet_npy_cloud_read, pnet_npy_cloud_write,
-        pnet_npy_cloud_read_as, NULL},
-    {"NPZ", {".npz"}, pnet_npz_probe, pnet_npz_cloud_read, NULL, pnet_npz_cloud_read_as, NULL},
-    {"OFF", {".off"}, pnet_off_probe, pnet_off_read, NULL, NULL, NULL},
-    {"OBJ", {".obj"}, NULL, pnet_obj_read, NULL, NULL, NULL},
-    {"Sydney objects", {NULL}, pnet_sydney_probe, pnet_sydney_read, NULL, NULL, NULL},
-    {"KITTI .bin", {".bin"}, NULL, pnet_kitti_read, pnet_kitti_write, pnet_kitti_read_as,
-        pnet_kitti_doubt},
-    {"text", {".xyz", ".txt", ".csv", ".pts"}, pnet_table_probe, pnet_table_read, pnet_table_write,
-        NULL, NULL},
+    {.name = "PLY",
+        .endings = {".ply"},
+        .probe = pnet_ply_probe,
+        .read = pnet_ply_read,
+        .write = pnet_ply_write,
+        .peek = pnet_ply_peek},
+    {.name = "PCD",
+        .endings = {".pcd"},
+        .probe = pnet_pcd_probe,
+        .read = pnet_pcd_read,
+        .write = pnet_pcd_write},
+    {.name = "LAS",
+        .endings = {".las"},
+        .probe = pnet_las_probe,
+        .read = pnet_las_read,
+        .doubt = pnet_las_doubt,
+        .peek = pnet_las_peek},
+    {.name = "LAZ",
+        .endings = {".laz"},
+        .probe = pnet_laz_probe,
+        .read = pnet_las_read,
+        .peek = pnet_las_peek},
+    {.name = "NPY",
+        .endings = {".npy"},
+        .probe = pnet_npy_probe,
+        .read = pnet_npy_cloud_read,
+        .write = pnet_npy_cloud_write,
+        .read_as = pnet_npy_cloud_read_as},
+    {.name = "NPZ",
+        .endings = {".npz"},
+        .probe = pnet_npz_probe,
+        .read = pnet_npz_cloud_read,
+        .read_as = pnet_npz_cloud_read_as},
+    {.name = "OFF", .endings = {".off"}, .probe = pnet_off_probe, .read = pnet_off_read},
+    {.name = "OBJ", .endings = {".obj"}, .read = pnet_obj_read},
+    {.name = "Sydney objects", .probe = pnet_sydney_probe, .read = pnet_sydney_read},
+    {.name = "KITTI .bin",
+        .endings = {".bin"},
+        .read = pnet_kitti_read,
+        .write = pnet_kitti_write,
+        .read_as = pnet_kitti_read_as,
+        .doubt = pnet_kitti_doubt},
+    {.name = "text",
+        .endings = {".xyz", ".txt", ".csv", ".pts"},
+        .probe = pnet_table_probe,
+        .read = pnet_table_read,
+        .write = pnet_table_write},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -296,10 +332,9 @@ bool pnet_cloud_peek(const char *path, struct pnet_cloud *c)
     if (f) data = malloc(FIRST);
     if (data) {
         struct pnet_bytes b = {.data = data, .size = fread(data, 1, FIRST, f)};
-        if (pnet_ply_probe(&b))
-            known = pnet_ply_peek(&b, path, c);
-        else if (pnet_las_probe(&b))
-            known = pnet_las_peek(&b, c);
+        int i = 0;
+        while (i < FORMATS && !(formats[i].peek && formats[i].probe(&b))) i++;
+        known = i < FORMATS && formats[i].peek(&b, path, c);
     }
     if (!known) pnet_cloud_free(c);
     free(data);

@@ -50,6 +50,8 @@ enum pnet_status pnet_table_read(
 bool pnet_ply_probe(const struct pnet_bytes *b);
 bool pnet_pcd_probe(const struct pnet_bytes *b);
 bool pnet_las_probe(const struct pnet_bytes *b);
+bool pnet_laz_probe(
+    const struct pnet_bytes *b); /* LAS with compressed points, which pnet_las_read reads too */
 bool pnet_npy_probe(const struct pnet_bytes *b);
 bool pnet_npz_probe(const struct pnet_bytes *b);
 bool pnet_sydney_probe(const struct pnet_bytes *b);
@@ -59,7 +61,7 @@ bool pnet_table_probe(const struct pnet_bytes *b);
 /* Add the fields that the first bytes of a file declare to the empty cloud `c`, which has no points; of LAS the colours alone.
    Return false if they do not tell. */
 bool pnet_ply_peek(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c);
-bool pnet_las_peek(const struct pnet_bytes *b, struct pnet_cloud *c);
+bool pnet_las_peek(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c);
 
 /* Write a whole file to `f`. The owner of the stream handles its errors. PNET_NO_MEMORY. */
 enum pnet_status pnet_ply_write(

@@ -59,9 +59,19 @@ static double load_double(const struct pnet_bytes *b, uint64_t at)
     return v;
 }
 
-bool pnet_las_probe(const struct pnet_bytes *b)
+static bool is_las(const struct pnet_bytes *b)
 {
     return b->size >= 4 && memcmp(b->data, "LASF", 4) == 0;
+}
+
+bool pnet_laz_probe(const struct pnet_bytes *b)
+{
+    return is_las(b) && b->size > POINT_FORMAT && b->data[POINT_FORMAT] >> 6;
+}
+
+bool pnet_las_probe(const struct pnet_bytes *b)
+{
+    return is_las(b) && !pnet_laz_probe(b);
 }
 
 static size_t format_size(unsigned format)
@@ -104,7 +114,7 @@ static enum pnet_status check_count(const struct las *l, struct pnet_error *e)
 static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
 {
     const struct pnet_bytes *b = l->b;
-    if (!pnet_las_probe(b)) return pnet_byte_error(l->path, 0, e, "expected \"LASF\"");
+    if (!is_las(b)) return pnet_byte_error(l->path, 0, e, "expected \"LASF\"");
     if (b->size < HEADER_LEAST)
         return pnet_byte_error(l->path, b->size, e, "the file ends within the header");
     l->minor = b->data[VERSION + 1];
@@ -373,8 +383,9 @@ enum pnet_status pnet_las_read(
     return status;
 }
 
-bool pnet_las_peek(const struct pnet_bytes *b, struct pnet_cloud *c)
+bool pnet_las_peek(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c)
 {
+    (void)path;
     static const char *const colours[] = {"red", "green", "blue"};
     unsigned format = b->size > POINT_FORMAT ? b->data[POINT_FORMAT] & 0x3f : 255;
     if (format >= sizeof optional / sizeof *optional) return false;

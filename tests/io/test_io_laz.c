@@ -166,7 +166,7 @@ static void check_colours(void)
     struct pnet_cloud c = {.rows = 0};
     load("format7", &f);
     struct pnet_bytes b = bytes_of(f.data, POINT_FORMAT + 1);
-    CHECK(pnet_las_peek(&b, &c) && pnet_cloud_field(&c, "red"));
+    CHECK(pnet_las_peek(&b, "a.laz", &c) && pnet_cloud_field(&c, "red"));
     pnet_cloud_free(&c);
 }
 
