@@ -410,7 +410,7 @@ static enum pnet_status check_ending(
             "%s: the result has %d channels for each generated point; 3 channels are places, and "
             "are written as a cloud, others as .npy",
             name, p->tensors[p->result].type.width);
-    return PNET_OK;
+    return pnet_cloud_check_output(name, e);
 }
 
 /* FOLDER/NAME.ply, NAME of the input. */

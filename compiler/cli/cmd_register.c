@@ -442,6 +442,7 @@ int pnet_command_register(int argc, char **argv)
         return pnet_cli_usage_error("which weights? --weights FILE or FOLDER");
     if ((code = pnet_cli_check_model_options(&q.options, &q.degrade))) return code;
     struct pnet_error e = {0};
+    if (q.output && pnet_cloud_check_output(q.output, &e)) return pnet_cli_complain(&e);
     code = pnet_cli_parse_hints(&q.hints, &e) ? pnet_cli_complain(&e) : run_request(&q);
     pnet_cli_free_hints(&q.hints);
     return code;

@@ -1,4 +1,5 @@
 #include "runtime/io/cloud.h"
+#include "runtime/io/las.h"
 #include "runtime/io/place.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ void pnet_cloud_free(struct pnet_cloud *c)
     free(c->xyz);
     free(c->exact);
     free(c->array);
+    pnet_las_kept_free(c->las);
     *c = (struct pnet_cloud){.rows = 0};
 }
 
@@ -45,6 +47,7 @@ struct pnet_field *pnet_cloud_add(struct pnet_cloud *c, const char *name, enum p
         f->data = data;
         f->dropped = NULL;
         f->untyped = false;
+        f->part = 0;
         return f;
     }
     char *copy = strdup(name);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pnet_las_kept;
+
 enum pnet_scalar {
     PNET_I8,
     PNET_U8,
@@ -31,6 +33,7 @@ struct pnet_field {
     void *data;    /* [rows] in native byte order */
     void *dropped; /* [file_rows - rows] values of the dropped rows, in their order; NULL: none */
     bool untyped;  /* of text, which says no types: the type is the one that holds its numbers */
+    int part; /* of LAS: 1 + the part of the file's records that it was read from (runtime/io/las.h); 0: of none */
 };
 
 /* Points so far from the others that an offset for all of them would cost the others precision (runtime/io/stray.h). */
@@ -66,6 +69,8 @@ struct pnet_cloud {
     int64_t faces; /* of a mesh; a cloud is its vertices, and leaves the faces out */
     /* Of an NPZ: which array holds the coordinates, or "x, y, z"; NULL: another format. */
     char *array;
+    /* Of LAS and LAZ: what the file has besides, to write it again (runtime/io/las.h); NULL: another format */
+    struct pnet_las_kept *las;
 };
 
 /* What is known of a file that it does not say itself. Zeroed: nothing. */
@@ -118,13 +123,16 @@ const char *pnet_cloud_ending(int i);
 bool pnet_cloud_read_by(const char *path);
 /* Tells whether a name ends as one of the formats that pnet_cloud_write writes. */
 bool pnet_cloud_written_as(const char *path);
+/* The same, with the message of pnet_cloud_write: PNET_USAGE. "-" is written too. */
+enum pnet_status pnet_cloud_check_output(const char *path, struct pnet_error *e);
 
-/* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .npy (a matrix, x y z and the fields, of float32 if
+/* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .las (a cloud that was read from LAS or LAZ as its
+   file was, but for what changed; others as LAS 1.4; docs/formats.md), .npy (a matrix, x y z and the fields, of float32 if
    that holds every value of the fields, else of float64; records if integers need them), .bin (KITTI: x y z and `intensity`,
    or 0; .pcd.bin with `ring` after it), .xyz .txt .csv .pts (text, every number in full); "-" is PLY on standard output.
    Coordinates are doubles where float32 would be off by more than 0.1 mm (runtime/io/column.h). Written to a temporary name in
    the same folder, synced, renamed: a failure leaves no half-written file. PNET_USAGE: another ending, or a .bin, which has no
-   doubles, where they are needed; PNET_FAILED: the system refused. */
+   doubles, where they are needed, or a .las that cannot hold the cloud; PNET_FAILED: the system refused. */
 enum pnet_status pnet_cloud_write(
     const char *path, const struct pnet_cloud *c, struct pnet_error *e);
 

@@ -227,7 +227,7 @@ static void gather_doubles(
     gather(c, first, rows, (uint8_t *)block);
     to_doubles(c->type, block, rows, to, step);
     if (!c->scaled) return;
-    for (int64_t i = 0; i < rows; i++) to[i * step] = to[i * step] * c->scale + c->shift;
+    for (int64_t i = 0; i < rows; i++) to[i * step] = pnet_scaled(to[i * step], c->scale, c->shift);
 }
 
 /* Sets the name of column i, different from those of the present fields. Returns false if memory is out. */
@@ -363,8 +363,7 @@ enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c)
         memcpy(to, &x, sizeof x);                                                                  \
     } while (0)
 
-/* The caller has checked that `v` fits the type. */
-static void store(double v, enum pnet_scalar type, uint8_t *to)
+void pnet_scalar_store(double v, enum pnet_scalar type, uint8_t *to)
 {
     switch (type) {
     case PNET_I8: STORE(int8_t); break;
@@ -388,7 +387,7 @@ static void scatter(const struct pnet_field *f, enum pnet_scalar type, int64_t f
     const uint8_t *from = (const uint8_t *)f->data + (size_t)first * size;
     for (int64_t i = 0; i < rows; i++, to += stride) {
         if (type != f->type) {
-            store(pnet_field_get(f, first + i), type, to);
+            pnet_scalar_store(pnet_field_get(f, first + i), type, to);
             continue;
         }
         switch (size) {
@@ -412,7 +411,7 @@ enum pnet_status pnet_cloud_records(const struct pnet_cloud *c, enum pnet_scalar
         int64_t some = c->rows - first < BLOCK ? c->rows - first : BLOCK;
         for (int64_t i = 0; i < some; i++)
             for (int a = 0; a < 3; a++)
-                store(pnet_cloud_coordinate(c, first + i, a), xyz,
+                pnet_scalar_store(pnet_cloud_coordinate(c, first + i, a), xyz,
                     block + (size_t)i * stride + (size_t)a * size);
         uint8_t *to = block + 3 * size;
         for (int k = 0; k < c->field_count; k++) {

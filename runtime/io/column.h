@@ -20,6 +20,12 @@ enum { PNET_COLUMNS_MOST = 4096 }; /* names are compared pairwise: more would ta
    more. */
 enum { PNET_COLUMNS_LIKELY = 15 };
 
+/* The value of a number that a file has scaled: computed in one way, so that it can be recognised. */
+static inline double pnet_scaled(double number, double scale, double shift)
+{
+    return number * scale + shift;
+}
+
 /* Value of row i at data + i * stride, any alignment. */
 struct pnet_column {
     struct pnet_span name; /* empty: the column is called c<number> */
@@ -82,6 +88,8 @@ enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c);
    The owner of the stream handles its errors. PNET_NO_MEMORY. */
 enum pnet_status pnet_cloud_records(const struct pnet_cloud *c, enum pnet_scalar xyz,
     const enum pnet_scalar *types, FILE *f, struct pnet_error *e);
+/* Stores a value that fits the type. */
+void pnet_scalar_store(double v, enum pnet_scalar type, uint8_t *to);
 /* Converts a name for a format whose words end at blanks: blanks and control bytes become _. An empty name, or _, which
    means padding in PCD, becomes "unnamed". */
 void pnet_name_word(const char *name, char *word, size_t size);

@@ -22,6 +22,8 @@ struct format {
         const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
     enum pnet_status (*write)(const struct pnet_cloud *c, const char *path, FILE *f,
         struct pnet_error *e); /* NULL: read only */
+    const char
+        *instead; /* of a format that is read only: the ending to write in its place, or NULL */
     /* for files that do not say all themselves; NULL for others: */
     enum pnet_status (*read_as)(const struct pnet_bytes *b, const char *path,
         const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
@@ -47,12 +49,14 @@ static const struct format formats[] = {
         .endings = {".las"},
         .probe = pnet_las_probe,
         .read = pnet_las_read,
+        .write = pnet_las_write,
         .doubt = pnet_las_doubt,
         .peek = pnet_las_peek},
     {.name = "LAZ",
         .endings = {".laz"},
         .probe = pnet_laz_probe,
         .read = pnet_las_read,
+        .instead = ".las",
         .peek = pnet_las_peek},
     {.name = "NPY",
         .endings = {".npy"},
@@ -355,18 +359,32 @@ bool pnet_cloud_written_as(const char *path)
     return format_of(path) != NULL;
 }
 
+/* The message of a name that does not end as one of the formats that are written. */
+static enum pnet_status no_format(const char *path, struct pnet_error *e)
+{
+    struct list endings = {.last = 0};
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i].instead && has_ending(&formats[i], path))
+            return pnet_error_set(e, PNET_USAGE, "%.500s: %s is read, and not written: write %s",
+                path, formats[i].name, formats[i].instead);
+    for (int i = 0; i < FORMATS; i++)
+        for (int k = 0; formats[i].write && formats[i].endings[k]; k++)
+            list_add(&endings, formats[i].endings[k]);
+    return pnet_error_set(
+        e, PNET_USAGE, "%.500s: expected a name ending in %s", path, list_end(&endings));
+}
+
+enum pnet_status pnet_cloud_check_output(const char *path, struct pnet_error *e)
+{
+    bool written = strcmp(path, "-") == 0 || format_of(path);
+    return written ? PNET_OK : no_format(path, e);
+}
+
 enum pnet_status pnet_cloud_write(
     const char *path, const struct pnet_cloud *c, struct pnet_error *e)
 {
     const struct format *f = strcmp(path, "-") == 0 ? &formats[0] : format_of(path);
-    if (!f) {
-        struct list endings = {.last = 0};
-        for (int i = 0; i < FORMATS; i++)
-            for (int k = 0; formats[i].write && formats[i].endings[k]; k++)
-                list_add(&endings, formats[i].endings[k]);
-        return pnet_error_set(
-            e, PNET_USAGE, "%.500s: expected a name ending in %s", path, list_end(&endings));
-    }
+    if (!f) return no_format(path, e);
     struct pnet_output o;
     enum pnet_status status = pnet_output_open(path, &o, e);
     if (status != PNET_OK) return status;

@@ -68,6 +68,8 @@ enum pnet_status pnet_ply_write(
     const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
 enum pnet_status pnet_pcd_write(
     const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
+enum pnet_status pnet_las_write(
+    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
 enum pnet_status pnet_npy_cloud_write(
     const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
 enum pnet_status pnet_kitti_write(

@@ -281,8 +281,10 @@ static void check_refusals(const char *folder)
     struct pnet_cloud c, d;
     struct pnet_error e;
     make_cloud(&c, 3, PNET_F32, 0, 0, 1);
-    CHECK(pnet_cloud_write(files_path(folder, "a.las"), &c, &e) == PNET_USAGE);
-    CHECK(strstr(e.message, "a.las") && strstr(e.message, ".ply"));
+    CHECK(pnet_cloud_write(files_path(folder, "a.obj"), &c, &e) == PNET_USAGE);
+    CHECK(strstr(e.message, "a.obj") && strstr(e.message, ".ply"));
+    CHECK(pnet_cloud_write(files_path(folder, "a.laz"), &c, &e) == PNET_USAGE);
+    CHECK(strstr(e.message, "a.laz: LAZ is read, and not written: write .las"));
     CHECK(pnet_cloud_read(files_path(folder, "none.ply"), &d, NULL, &e) == PNET_FAILED);
     CHECK(strstr(e.message, "none.ply") && d.rows == 0);
     CHECK(pnet_cloud_read(folder, &d, NULL, &e) == PNET_FAILED && strstr(e.message, "folder"));

@@ -152,7 +152,7 @@ static void check_batch(void)
 
 int main(void)
 {
-    static const char *const names[] = {"a.ply", "a.pcd", "a.npy", "a.bin", "a.csv"};
+    static const char *const names[] = {"a.ply", "a.pcd", "a.las", "a.npy", "a.bin", "a.csv"};
     const char *folder = files_folder();
     struct pnet_cloud c = {.rows = 5};
     double xyz[15] = {0};
@@ -161,9 +161,13 @@ int main(void)
     CHECK(pnet_cloud_place(&c, 5, xyz, NULL) == PNET_OK);
     check_seeds(folder);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_writing(folder, names[i], &c);
+    pnet_cloud_free(&c);
+    CHECK(pnet_cloud_read("tests/fuzz/seeds/las/extra.las", &c, NULL, NULL) == PNET_OK);
+    CHECK(pnet_cloud_add(&c, "new", PNET_F32));
+    check_writing(folder, "b.las", &c);
+    pnet_cloud_free(&c);
     check_placing();
     check_batch();
-    pnet_cloud_free(&c);
     CHECK(rmdir(folder) == 0);
     return check_end();
 }

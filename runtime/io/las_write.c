@@ -1,0 +1,209 @@
+/* Clouds as LAS files. One that was read from LAS or LAZ is written as its file was, but for what changed; others are LAS 1.4. */
+#include "runtime/io/las_write.h"
+#include "runtime/io/column.h"
+#include "runtime/io/format.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { BLOCK_BYTES = 1 << 18 };
+
+static const double int32_most = INT32_MAX;
+
+/* The scales of clouds that were not read from LAS, in the unit of the coordinates. */
+static const double scales[] = {1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10};
+
+/* Chooses scale and offset of an axis: the finest scale with which the box fits around a whole number in its middle. */
+static enum pnet_status choose_scale(
+    const struct pnet_las_writer *w, struct pnet_las_part *p, struct pnet_error *e)
+{
+    const struct pnet_cloud *c = w->c;
+    double low = INFINITY, high = -INFINITY, metres = c->metres[p->axis == 2];
+    size_t s = 0;
+    for (int64_t row = 0; row < c->rows; row++) {
+        double v = pnet_cloud_coordinate(c, row, p->axis);
+        if (!isfinite(v))
+            return pnet_error_set(e, PNET_USAGE,
+                "%.400s: row %" PRId64 " has no %c, and LAS no way to say so: write another format",
+                w->path, pnet_las_file_row(c, row), 'x' + p->axis);
+        low = fmin(low, v);
+        high = fmax(high, v);
+    }
+    p->shift = c->rows ? rint(low + (high - low) / 2) : 0;
+    double reach = c->rows ? fmax(high - p->shift, p->shift - low) : 0;
+    while (s + 1 < sizeof scales / sizeof *scales && reach / scales[s] >= int32_most) s++;
+    p->scale = scales[s];
+    double off = p->scale / 2 * (metres > 0 ? metres : 1);
+    if (off <= PNET_SINGLE_LOSS_M) return PNET_OK;
+    return pnet_error_set(e, PNET_USAGE,
+        "%.400s: %c goes from %.10g to %.10g: LAS would be off by up to %g m: write another format",
+        w->path, 'x' + p->axis, low, high, off);
+}
+
+/* Reads a number of a record as a double. */
+static double load_number(const uint8_t *from, enum pnet_scalar type)
+{
+    uint64_t number = 0;
+    memcpy(&number, from, pnet_scalar_size(type));
+    return pnet_field_get(&(struct pnet_field){.type = type, .data = &number}, 0);
+}
+
+/* Returns the kept bytes of a part, in the row of the file. */
+static const uint8_t *kept_bytes(
+    const struct pnet_las_writer *w, const struct pnet_las_part *p, int64_t row)
+{
+    return w->k->bytes + (size_t)pnet_las_file_row(w->c, row) * w->k->width + p->kept;
+}
+
+/* Returns the kept bytes if they are where the value comes from, or NULL. `unit`: what the scaled number was multiplied with.
+   Of a coordinate NaN stands for whatever was dropped. */
+static const uint8_t *unchanged(const struct pnet_las_writer *w, const struct pnet_las_part *p,
+    int64_t row, double value, double unit)
+{
+    if (p->kept == PNET_LAS_NOT_KEPT) return NULL;
+    const uint8_t *bytes = kept_bytes(w, p, row);
+    double was = pnet_scaled(load_number(bytes, p->type), p->scale, p->shift) * unit;
+    bool same = was == value || (isnan(value) && (isnan(was) || p->axis >= 0));
+    return same ? bytes : NULL;
+}
+
+/* Writes a number to a part that has a scale. */
+static enum pnet_status put_number(const struct pnet_las_writer *w, const struct pnet_las_part *p,
+    int64_t row, double value, uint8_t *to, struct pnet_error *e)
+{
+    double low, high, number = (value - p->shift) / p->scale;
+    bool real = p->type == PNET_F32 || p->type == PNET_F64;
+    const char axis[2] = {(char)('x' + p->axis), '\0'};
+    pnet_las_limits(p, &low, &high);
+    if (!real) number = rint(number);
+    if (!real && !(number >= low && number <= high))
+        return pnet_error_set(e, PNET_USAGE,
+            "%.400s: row %" PRId64
+            ": %s is %.10g, but with scale %g and offset %.10g the file holds "
+            "numbers from %.10g to %.10g",
+            w->path, pnet_las_file_row(w->c, row), p->axis >= 0 ? axis : p->name, value, p->scale,
+            p->shift, low * p->scale + p->shift, high * p->scale + p->shift);
+    pnet_scalar_store(number, p->type, to);
+    return PNET_OK;
+}
+
+static enum pnet_status put_axis(const struct pnet_las_writer *w, const struct pnet_las_part *p,
+    int64_t first, int64_t rows, uint8_t *to, struct pnet_error *e)
+{
+    double metres = w->c->metres[p->axis == 2];
+    enum pnet_status st = PNET_OK;
+    for (int64_t row = first; row < first + rows && !st; row++, to += w->layout.record) {
+        const uint8_t *bytes =
+            unchanged(w, p, row, pnet_cloud_at(w->c, row, p->axis), metres > 0 ? metres : 1);
+        if (bytes)
+            memcpy(to, bytes, p->size);
+        else
+            st = put_number(w, p, row, pnet_cloud_coordinate(w->c, row, p->axis), to, e);
+    }
+    return st;
+}
+
+static enum pnet_status put_field(const struct pnet_las_writer *w, const struct pnet_las_part *p,
+    const struct pnet_las_source *s, int64_t first, int64_t rows, uint8_t *to, struct pnet_error *e)
+{
+    const struct pnet_field *f = s->field;
+    const uint8_t *from = (const uint8_t *)f->data + (size_t)first * pnet_scalar_size(f->type);
+    bool as_is = !p->scaled && !p->bits && f->type == p->type;
+    enum pnet_status st = PNET_OK;
+    for (int64_t row = first; row < first + rows && !st; row++, to += w->layout.record) {
+        if (as_is) {
+            memcpy(to, from, p->size);
+            from += p->size;
+            continue;
+        }
+        double value = pnet_field_get(f, row) * s->factor;
+        const uint8_t *bytes = p->scaled ? unchanged(w, p, row, value, 1) : NULL;
+        if (bytes)
+            memcpy(to, bytes, p->size);
+        else if (p->scaled)
+            st = put_number(w, p, row, value, to, e);
+        else if (p->bits)
+            *to |= (uint8_t)((unsigned)value << p->low);
+        else
+            pnet_scalar_store(value, p->type, to);
+    }
+    return st;
+}
+
+/* Makes the records of some rows. */
+static enum pnet_status put_block(const struct pnet_las_writer *w, int64_t first, int64_t rows,
+    uint8_t *block, struct pnet_error *e)
+{
+    enum pnet_status st = PNET_OK;
+    memset(block, 0, (size_t)rows * w->layout.record);
+    for (int i = 0; i < w->layout.count && !st; i++) {
+        const struct pnet_las_part *p = &w->layout.parts[i];
+        if (p->axis >= 0)
+            st = put_axis(w, p, first, rows, block + p->at, e);
+        else if (w->sources[i].field)
+            st = put_field(w, p, &w->sources[i], first, rows, block + p->at, e);
+        else if (p->kept != PNET_LAS_NOT_KEPT)
+            for (int64_t row = 0; row < rows; row++)
+                memcpy(block + (size_t)row * w->layout.record + p->at,
+                    kept_bytes(w, p, first + row), p->size);
+    }
+    return st;
+}
+
+/* Makes all records, and writes them to `f`, or sums them up if it is NULL. */
+static enum pnet_status put_records(struct pnet_las_writer *w, FILE *f, struct pnet_error *e)
+{
+    enum pnet_status st = PNET_OK;
+    int64_t most = 1 + BLOCK_BYTES / (int64_t)w->layout.record;
+    uint8_t *block = malloc((size_t)most * w->layout.record);
+    if (!block) return pnet_error_memory(e);
+    for (int64_t first = 0; first < w->c->rows && !st; first += most) {
+        int64_t some = w->c->rows - first < most ? w->c->rows - first : most;
+        st = put_block(w, first, some, block, e);
+        if (!st && f)
+            fwrite(block, w->layout.record, (size_t)some, f);
+        else if (!st)
+            pnet_las_summary_add(&w->summary, &w->layout, block, some);
+    }
+    free(block);
+    return st;
+}
+
+static enum pnet_status write_all(struct pnet_las_writer *w, FILE *f, struct pnet_error *e)
+{
+    uint8_t *head = NULL;
+    size_t size = 0;
+    enum pnet_status st = pnet_las_place(w, e);
+    for (int a = 0; a < 3 && !st && !w->k; a++) st = choose_scale(w, &w->layout.parts[a], e);
+    pnet_las_summary_begin(&w->summary);
+    if (!st)
+        st = put_records(w, NULL, e); /* what does not fit is found before anything is written */
+    const struct pnet_las_frame frame = {
+        .layout = &w->layout, .summary = &w->summary, .extras = w->extras, .relaid = w->relaid};
+    if (!st && w->k)
+        st = pnet_las_make_head(w->k, &frame, &head, &size, e);
+    else if (!st)
+        st = pnet_las_new_head(&frame, &head, &size, e);
+    if (!st) fwrite(head, 1, size, f);
+    if (!st) st = put_records(w, f, e);
+    if (!st && w->k) fwrite(w->k->tail, 1, w->k->tail_size, f);
+    free(head);
+    return st;
+}
+
+enum pnet_status pnet_las_write(
+    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
+{
+    struct pnet_las_writer w = {.c = c, .k = c->las, .path = path};
+    if (w.k && w.k->rows != c->file_rows)
+        return pnet_error_set(e, PNET_USAGE,
+            "%.400s: the cloud has %" PRId64 " rows, the LAS file that it was read from %" PRId64,
+            path, c->file_rows, w.k->rows);
+    enum pnet_status st = write_all(&w, f, e);
+    pnet_las_layout_free(&w.layout);
+    free(w.sources);
+    free(w.extras);
+    free(w.placed);
+    return st;
+}
