@@ -1,4 +1,5 @@
 /* pnetc infer */
+#include "compiler/cli/class_codes.h"
 #include "compiler/cli/cloud_feed.h"
 #include "compiler/cli/cloud_options.h"
 #include "compiler/cli/origin.h"
@@ -34,6 +35,7 @@ struct inference {
     struct hint_options hints;
     bool settled; /* what colours are divided by */
     struct few_warnings outside;
+    struct class_codes codes; /* of --classification; none: the result has columns of its own */
 };
 
 /* row_of[file row]: the row of the cloud as loaded, or -1; NULL: no point was dropped. */
@@ -152,12 +154,30 @@ static void say_kept(struct inference *f, const char *input, const struct kept_c
         input, kept->list);
 }
 
+/* Adds the result of points to their cloud, which gets all rows of its file. */
+static enum pnet_status add_result(struct inference *f, const char *input, struct pnet_cloud *c,
+    const float *result, const int64_t *row_of, int width, struct pnet_error *e)
+{
+    struct kept_columns kept = {.count = 0};
+    enum pnet_status st = pnet_cloud_restore(c, e);
+    if (st) return st;
+    if (!f->plan->result_classes)
+        st = pnet_cli_add_features(c, result, row_of, width, &kept, e);
+    else if (f->codes.count)
+        st = pnet_cli_add_codes(c, result, row_of, &f->codes, input, e);
+    else
+        st = pnet_cli_add_classes(c, result, row_of, width, &kept, e);
+    if (!st && f->plan->result_classes && f->colour)
+        st = pnet_cli_colour_classes(c, result, row_of, width, e);
+    if (!st) say_kept(f, input, &kept);
+    return st;
+}
+
 static enum pnet_status write_result(struct inference *f, const char *input, const char *output,
     struct pnet_cloud *c, const float *result, int64_t rows, struct pnet_error *e)
 {
     const struct pnet_type *t = &f->plan->tensors[f->plan->result].type;
     enum form form = form_of(f->plan);
-    struct kept_columns kept = {.count = 0};
     int64_t *row_of = NULL;
     enum pnet_status st;
     if (form == OF_OTHERS)
@@ -173,12 +193,7 @@ static enum pnet_status write_result(struct inference *f, const char *input, con
     if (ends_with(output, ".npy")) {
         st = write_matrix(output, result, rows, row_of, c->file_rows, t->width, e);
     } else {
-        st = pnet_cloud_restore(c, e);
-        if (!st)
-            st = f->plan->result_classes
-                     ? pnet_cli_add_classes(c, result, row_of, t->width, f->colour, &kept, e)
-                     : pnet_cli_add_features(c, result, row_of, t->width, &kept, e);
-        if (!st) say_kept(f, input, &kept);
+        st = add_result(f, input, c, result, row_of, t->width, e);
         if (!st) st = pnet_cloud_write(output, c, e);
     }
     free(row_of);
@@ -389,10 +404,17 @@ static enum pnet_status check_folder(const char *output, struct pnet_error *e)
 
 /* Checks that a file with this suffix can hold the result, before the network runs. */
 static enum pnet_status check_ending(
-    const char *name, const struct pnet_plan *p, struct pnet_error *e)
+    const char *name, const struct inference *f, struct pnet_error *e)
 {
+    const struct pnet_plan *p = f->plan;
     enum form form = form_of(p);
     bool matrix = ends_with(name, ".npy");
+    if (f->codes.count && matrix)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: an .npy holds the scores alone, and no codes of --classification: write .las, "
+            ".ply, "
+            ".pcd or .csv",
+            name);
     if (form == OF_POINTS && ends_with(name, ".bin"))
         return pnet_error_set(e, PNET_USAGE,
             "%s: the records of a .bin have no room for results: write .ply, .pcd, .npy or .csv",
@@ -449,7 +471,7 @@ static enum pnet_status infer_all(
             form == OF_POINTS ? "point" : "generated point");
     if (!format) format = form == OF_CLOUDS ? "npy" : "ply";
     snprintf(path, sizeof path, ".%s", format);
-    enum pnet_status st = output ? check_ending(many ? path : output, f->plan, e) : PNET_OK;
+    enum pnet_status st = output ? check_ending(many ? path : output, f, e) : PNET_OK;
     if (st || !many) return st ? st : infer_one(f, inputs->items, output, e);
     if (output) st = check_folder(output, e);
     if (!st && output) st = check_stems(inputs, e);
@@ -479,12 +501,28 @@ static enum pnet_status open_runner(struct inference *f, const struct model_opti
     return st;
 }
 
+/* Reads the codes of --classification, for a result of classes of points. */
+static enum pnet_status take_codes(struct inference *f, const char *text, struct pnet_error *e)
+{
+    const struct pnet_input_map *map = &f->weights.map;
+    const struct pnet_plan *p = f->plan;
+    if (!text) return PNET_OK;
+    if (form_of(p) != OF_POINTS || !p->result_classes)
+        return pnet_error_set(
+            e, PNET_USAGE, "--classification: the result is no class for each point: leave it out");
+    int width = p->tensors[p->result].type.width;
+    enum pnet_status st =
+        pnet_cli_parse_codes(text, map->classes, map->class_count, width, &f->codes, e);
+    if (!st && !f->quiet) pnet_cli_say_codes(&f->codes, map->classes, map->class_count);
+    return st;
+}
+
 /* The options of `infer`. */
 struct infer_request {
     struct model_options m;
     struct map_options map;
     struct text_list inputs;
-    const char *model, *weights, *output, *net, *value, *format, *origin;
+    const char *model, *weights, *output, *net, *value, *format, *origin, *classification;
     unsigned degrade;
 };
 
@@ -515,6 +553,7 @@ static int infer_clouds(
     if (!st)
         st = pnet_cli_weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
     if (!st) st = pnet_cli_origin(r->origin, &f->weights, &f->origin, &e);
+    if (!st) st = take_codes(f, r->classification, &e);
     if (!st) st = open_runner(f, &r->m, &r->map, &e);
     if (!st) st = infer_all(f, r->output, r->format, &e);
     pnet_cli_few_end(&f->outside);
@@ -522,6 +561,7 @@ static int infer_clouds(
     pnet_runner_free(f->runner);
     pnet_bound_free(f->bound);
     pnet_paths_free(&f->feed.clouds);
+    pnet_cli_free_codes(&f->codes);
     pnet_compilation_free(c);
     return code;
 }
@@ -550,11 +590,11 @@ int pnet_command_infer(int argc, char **argv)
         "pnetc infer MODEL.pnet --weights W --input CLOUD [--input CLOUD ...] -o OUT [options]",
         "Runs a net on clouds. W is a checkpoint, a run folder (its best checkpoint) or a "
         "safetensors file. A result for each point\n"
-        "goes to OUT: .ply keeps the properties of the cloud and adds class and score (or "
-        "feature_0 ...); a property of the input\n"
-        "that is called so becomes input_class. .npy holds the plain matrix. A result for each "
-        "cloud is printed. Points that the net\n"
-        "generates, with three channels, are written as a cloud.\n"
+        "goes to OUT: .ply or .las keeps the properties of the cloud and adds class and score (or "
+        "feature_0 ...); a property of the\n"
+        "input that is called so becomes input_class. .npy holds the plain matrix. A result for "
+        "each cloud is printed. Points that\n"
+        "the net generates, with three channels, are written as a cloud.\n"
         "Where --input is a folder or a pattern, or there are several, OUT is a folder. A net that "
         "reads several clouds takes each\n"
         "by the name of the model's input, --input NAME=CLOUD.\n"
@@ -564,7 +604,9 @@ int pnet_command_infer(int argc, char **argv)
         "  pnetc infer models/rooms.pnet --weights out/demo --input a.ply --value "
         "rooms.s.0.unit_2.out.relu -o features.npy\n"
         "  pnetc infer models/rooms.pnet --weights out/demo --input scans -o labels --map "
-        "rgb=intensity\n"};
+        "rgb=intensity\n"
+        "  pnetc infer streets.pnet --weights out/streets --input tile.laz -o tile.las "
+        "--classification road=11,building=6\n"};
     struct infer_request r = {0};
     struct inference f = {0};
     bool done;
@@ -580,6 +622,8 @@ int pnet_command_infer(int argc, char **argv)
             "another value than its result: the path of a layer, or y[1] of a list y"},
         {"colour", 0, OPT_FLAG, &f.colour, NULL,
             "set red, green and blue to the colour of the class"},
+        {"classification", 0, OPT_WORD, CHOICE(&r.classification, "asprs"), "CODES",
+            "write codes of LAS instead of class and score: asprs, or CLASS=CODE,CLASS=CODE ..."},
         ORIGIN_OPTION(&r.origin), CLOUD_MAP_OPTIONS(&r.map), MODEL_OPTIONS(&r.m)};
     int words, code;
     struct pnet_error e = {0};

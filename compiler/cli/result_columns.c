@@ -50,22 +50,15 @@ static enum pnet_status keep_column(
 }
 
 enum pnet_status pnet_cli_add_classes(struct pnet_cloud *c, const float *result,
-    const int64_t *row_of, int width, bool colour, struct kept_columns *kept, struct pnet_error *e)
+    const int64_t *row_of, int width, struct kept_columns *kept, struct pnet_error *e)
 {
-    static const char *const channels[3] = {"red", "green", "blue"};
     if (keep_column(c, "class", kept, e) || keep_column(c, "score", kept, e)) return PNET_NO_MEMORY;
     struct pnet_field *f = pnet_cloud_add(c, "class", PNET_I32);
     int32_t *class_ = f ? f->data : NULL;
     f = pnet_cloud_add(c, "score", PNET_F32);
     float *score = f ? f->data : NULL;
-    uint8_t *rgb[3] = {NULL, NULL, NULL};
     double *p = calloc((size_t)width, sizeof *p);
     bool ok = class_ && score && p;
-    for (int k = 0; k < 3 && colour && ok; k++) {
-        f = pnet_cloud_add(c, channels[k], PNET_U8);
-        rgb[k] = f ? f->data : NULL;
-        ok = rgb[k] != NULL;
-    }
     for (int64_t i = 0; ok && i < c->rows; i++) {
         int64_t row = row_of ? row_of[i] : i;
         class_[i] = -1; /* the point was dropped on loading */
@@ -73,9 +66,29 @@ enum pnet_status pnet_cli_add_classes(struct pnet_cloud *c, const float *result,
         if (row < 0) continue;
         class_[i] = pnet_cli_probabilities(result + row * width, width, p);
         score[i] = (float)p[class_[i]];
+    }
+    free(p);
+    return ok ? PNET_OK : pnet_error_memory(e);
+}
+
+enum pnet_status pnet_cli_colour_classes(struct pnet_cloud *c, const float *result,
+    const int64_t *row_of, int width, struct pnet_error *e)
+{
+    static const char *const channels[3] = {"red", "green", "blue"};
+    uint8_t *rgb[3] = {NULL, NULL, NULL};
+    double *p = calloc((size_t)width, sizeof *p);
+    bool ok = p != NULL;
+    for (int k = 0; k < 3 && ok; k++) {
+        struct pnet_field *f = pnet_cloud_add(c, channels[k], PNET_U8);
+        ok = f != NULL;
+        rgb[k] = f ? f->data : NULL;
+    }
+    for (int64_t i = 0; ok && i < c->rows; i++) {
+        int64_t row = row_of ? row_of[i] : i;
         uint8_t colours[3];
-        class_colour(class_[i], colours);
-        for (int k = 0; k < 3 && colour; k++) rgb[k][i] = colours[k];
+        if (row < 0) continue;
+        class_colour(pnet_cli_probabilities(result + row * width, width, p), colours);
+        for (int k = 0; k < 3; k++) rgb[k][i] = colours[k];
     }
     free(p);
     return ok ? PNET_OK : pnet_error_memory(e);

@@ -12,6 +12,28 @@ size_t pnet_scalar_size(enum pnet_scalar s)
     return sizes[s];
 }
 
+#define STORE(type)                                                                                \
+    do {                                                                                           \
+        type x = (type)v;                                                                          \
+        memcpy(to, &x, sizeof x);                                                                  \
+    } while (0)
+
+void pnet_scalar_store(double v, enum pnet_scalar type, uint8_t *to)
+{
+    switch (type) {
+    case PNET_I8: STORE(int8_t); break;
+    case PNET_U8: STORE(uint8_t); break;
+    case PNET_I16: STORE(int16_t); break;
+    case PNET_U16: STORE(uint16_t); break;
+    case PNET_I32: STORE(int32_t); break;
+    case PNET_U32: STORE(uint32_t); break;
+    case PNET_I64: STORE(int64_t); break;
+    case PNET_U64: STORE(uint64_t); break;
+    case PNET_F32: STORE(float); break;
+    case PNET_F64: STORE(double); break;
+    }
+}
+
 void pnet_cloud_free(struct pnet_cloud *c)
 {
     for (int i = 0; i < c->field_count; i++) {

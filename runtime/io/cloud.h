@@ -24,6 +24,8 @@ enum pnet_scalar {
     PNET_F64
 };
 size_t pnet_scalar_size(enum pnet_scalar s);
+/* Stores a value that fits the type, at any address. */
+void pnet_scalar_store(double v, enum pnet_scalar type, uint8_t *to);
 
 /* One number a point: a PLY property, a NPY column, a LAS dimension. Coordinates are not among the
    fields. */

@@ -357,28 +357,6 @@ enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c)
     return c->xyz_type;
 }
 
-#define STORE(type)                                                                                \
-    do {                                                                                           \
-        type x = (type)v;                                                                          \
-        memcpy(to, &x, sizeof x);                                                                  \
-    } while (0)
-
-void pnet_scalar_store(double v, enum pnet_scalar type, uint8_t *to)
-{
-    switch (type) {
-    case PNET_I8: STORE(int8_t); break;
-    case PNET_U8: STORE(uint8_t); break;
-    case PNET_I16: STORE(int16_t); break;
-    case PNET_U16: STORE(uint16_t); break;
-    case PNET_I32: STORE(int32_t); break;
-    case PNET_U32: STORE(uint32_t); break;
-    case PNET_I64: STORE(int64_t); break;
-    case PNET_U64: STORE(uint64_t); break;
-    case PNET_F32: STORE(float); break;
-    case PNET_F64: STORE(double); break;
-    }
-}
-
 /* Writes one field of the rows of a block to its place in the records. */
 static void scatter(const struct pnet_field *f, enum pnet_scalar type, int64_t first, int64_t rows,
     uint8_t *to, size_t stride)

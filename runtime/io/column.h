@@ -88,8 +88,6 @@ enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c);
    The owner of the stream handles its errors. PNET_NO_MEMORY. */
 enum pnet_status pnet_cloud_records(const struct pnet_cloud *c, enum pnet_scalar xyz,
     const enum pnet_scalar *types, FILE *f, struct pnet_error *e);
-/* Stores a value that fits the type. */
-void pnet_scalar_store(double v, enum pnet_scalar type, uint8_t *to);
 /* Converts a name for a format whose words end at blanks: blanks and control bytes become _. An empty name, or _, which
    means padding in PCD, becomes "unnamed". */
 void pnet_name_word(const char *name, char *word, size_t size);
