@@ -1,8 +1,8 @@
-# Usage: sh tests/venv.sh wheel | cuobjdump | torch [VERSION]
-# Prints the path of a Python that has what tests need from PyPI. PNET_WHEEL_PYTHON gives it to test_wheel, PNET_TORCH_PYTHON to
-# the tests with PyTorch. PyTorch is of this VERSION, such as 2.4.1, or the newest; PNET_TORCH_INDEX is another index of packages
-# for it, for example one of builds for the CPU alone, which are smaller.
-# Makes a virtual environment once, in the folder pnet/wheel, pnet/cuobjdump or pnet/torch-VERSION of the user's cache.
+# Usage: sh tests/venv.sh wheel | cuobjdump | readers | torch [VERSION]
+# Prints the path of a Python that has what tests need from PyPI. PNET_WHEEL_PYTHON gives it to test_wheel, PNET_READERS_PYTHON to
+# test_readers, PNET_TORCH_PYTHON to the tests with PyTorch. PyTorch is of this VERSION, such as 2.4.1, or the newest;
+# PNET_TORCH_INDEX is another index of packages for it, for example one of builds for the CPU alone, which are smaller.
+# Makes a virtual environment once, in the folder pnet/wheel, pnet/cuobjdump, pnet/readers or pnet/torch-VERSION of the user's cache.
 set -eu
 cd "$(dirname "$0")/.."
 index=
@@ -14,6 +14,10 @@ wheel)
 cuobjdump)
     name=cuobjdump
     packages=nvidia-cuda-cuobjdump
+    ;;
+readers)
+    name=readers
+    packages='numpy laspy lazrs plyfile'
     ;;
 torch)
     name=torch-${2:-newest}

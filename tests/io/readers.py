@@ -1,0 +1,84 @@
+"""Compares what pnetc wrote with what other programs read: laspy, with lazrs for compressed points, and plyfile.
+
+readers.py kept IN OUT.las       OUT has the header, records and points of IN, LAS or LAZ
+readers.py las OUT.las TEXT.csv  laspy finds the values that TEXT has, which pnetc read from OUT
+readers.py ply OUT.ply TEXT.csv  the same for plyfile
+"""
+
+import csv
+import sys
+
+import laspy
+import numpy as np
+import plyfile
+
+HEADER = [
+    "version", "file_source_id", "uuid", "system_identifier", "generating_software", "creation_date", "point_count",
+    "number_of_points_by_return", "scales", "offsets", "maxs", "mins", "start_of_waveform_data_packet_record"]
+GONE = [("laszip encoded", 22204), ("copc", 1), ("copc", 1000)]  # of LAZ and COPC
+# pnet's names of what laspy calls otherwise, in point formats 0 to 5
+OLD_NAMES = {"scan_angle": "scan_angle_rank"}
+
+
+def records(file):
+    """The records before and after the points, without those about compression."""
+    every = list(file.vlrs) + list(file.evlrs or [])
+    return [(v.user_id, v.record_id, v.description, v.record_data_bytes()) for v in every
+            if (v.user_id, v.record_id) not in GONE]
+
+
+def check_kept(first, second):
+    a, b = laspy.read(first), laspy.read(second)
+    for name in HEADER:
+        u, v = getattr(a.header, name), getattr(b.header, name)
+        assert np.array_equal(u, v), f"{name}: {u}, not {v}"
+    assert a.header.point_format == b.header.point_format, b.header.point_format
+    assert a.points.array.tobytes() == b.points.array.tobytes(), "points"
+    assert records(a) == records(b), f"{records(a)}, not {records(b)}"
+    assert not b.header.are_points_compressed
+
+
+def read_text(path):
+    """The columns of a text with names."""
+    with open(path, newline="") as file:
+        rows = list(csv.reader(file))
+    return {name: [row[k] for row in rows[1:]] for k, name in enumerate(rows[0])}
+
+
+def same(got, want):
+    """Equal numbers. Text has every digit; integers are compared as such."""
+    got = np.asarray(got)
+    if got.dtype.kind in "iu":
+        return [int(v) for v in got] == [int(float(v)) if "." in v or "e" in v else int(v) for v in want]
+    return np.array_equal(got, np.array([float(v) for v in want]).astype(got.dtype), equal_nan=True)
+
+
+def check_las(path, text):
+    file, columns = laspy.read(path), read_text(text)
+    names = list(file.point_format.dimension_names)
+    assert len(columns) > 3
+    for name, values in columns.items():
+        if name in "xyz":
+            got = np.asarray(file[name])
+        elif name == "scan_angle" and "scan_angle" in names:
+            got = np.asarray(file.scan_angle) * 0.006
+        else:
+            got = file[OLD_NAMES.get(name, name)]
+        assert same(got, values), f"{name}: {list(got)[:5]}, not {values[:5]}"
+    low, high = np.array([file.x, file.y, file.z]).min(axis=1), np.array([file.x, file.y, file.z]).max(axis=1)
+    assert np.array_equal(low, file.header.mins) and np.array_equal(high, file.header.maxs), "box"
+    returns, counts = np.unique(np.asarray(file.return_number), return_counts=True)
+    expected = {int(r): int(n) for r, n in zip(returns, counts) if r}
+    found = {r + 1: int(n) for r, n in enumerate(file.header.number_of_points_by_return) if n}
+    assert found == expected, f"{found} points by return, not {expected}"
+
+
+def check_ply(path, text):
+    vertices, columns = plyfile.PlyData.read(path)["vertex"], read_text(text)
+    assert [p.name for p in vertices.properties] == list(columns)
+    for name, values in columns.items():
+        assert same(vertices[name], values), name
+
+
+if __name__ == "__main__":
+    {"kept": check_kept, "las": check_las, "ply": check_ply}[sys.argv[1]](*sys.argv[2:])

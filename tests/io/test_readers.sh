@@ -1,0 +1,69 @@
+# What pnetc writes as LAS and PLY holds the same for independent readers. PNET_READERS_PYTHON names a Python with laspy, lazrs and
+# plyfile, which `sh tests/venv.sh readers` makes; without it the test is skipped.
+. tests/cli/common.sh
+[ "${PNET_READERS_PYTHON-}" ] || { echo 'skipped: PNET_READERS_PYTHON names no Python'; exit 77; }
+readers() { # ARGUMENTS of readers.py
+    if "$PNET_READERS_PYTHON" tests/io/readers.py "$@" >"$out" 2>"$err"; then
+        pass
+    else
+        fail "readers.py $*"
+        tail -n 3 "$err" >&2
+    fi
+}
+printf '1 0 0 0 0 1 0 0 0 0 1 0\n' >"$work/identity.txt"
+convert() { run 0 register "$1" "$1" --from "$work/identity.txt" -o "$2" -q; }
+
+# Files of LAS and LAZ, as they are: records, and values.
+count=0
+for file in tests/fuzz/seeds/las/*; do
+    case $file in */empty* | */old3.laz) continue ;; esac # register needs points; lazrs ends in old3.laz
+    convert "$file" "$work/out.las"
+    readers kept "$file" "$work/out.las"
+    count=$((count + 1))
+done
+check "$count files" test $count -gt 15
+
+# Text with all types of numbers, as LAS and PLY. These have the values that are written as text again. plyfile reads no integers of
+# 64 bits, which PLY has where double does not hold them.
+make_text() { # LAST_INTEGER FILE
+    awk -v last="$1" 'BEGIN {
+        print "x y z red green blue nir intensity return_number scan_angle classification gps_time small large stamp real label"
+        for (i = 0; i < 300; i++)
+            printf "%.3f %.3f %.3f %d %d %d %d %d %d %.3f %d %.6f %d %d %.0f %.9g %d\n", 154000 + i / 7, 463000 - i / 3, i % 17 / 10,
+                i * 200, i * 3, i, 65535 - i, i * 7, 1 + i % 15, (i - 150) * 0.006, i % 256, 3e8 + i / 8, i % 100 - 50, i * 1e6,
+                last - 1024 * i, i / 3, i % 12
+    }' >"$2"
+}
+make_text 9007199254740000 "$work/ply.txt"
+make_text 9223372036854774784 "$work/las.txt"
+for ending in las ply; do
+    convert "$work/$ending.txt" "$work/all.$ending"
+    convert "$work/all.$ending" "$work/all_$ending.csv"
+    readers $ending "$work/all.$ending" "$work/all_$ending.csv"
+done
+convert "$work/all.ply" "$work/of_ply.las"
+convert "$work/of_ply.las" "$work/of_ply.csv"
+readers las "$work/of_ply.las" "$work/of_ply.csv"
+
+# Results of a net: new extra dimensions, and classes in their place.
+mkdir "$work/set"
+cp "$work/ply.txt" "$work/set/a.txt"
+cat >"$work/set/dataset.yaml" <<'YAML'
+pnet_dataset: 1
+task: segmentation
+classes: [a, b, c, d, e, f, g, h, i, j, k, l]
+label_field: label
+train: [a.txt]
+YAML
+printf 'data: set\nsteps: 3\nbatch_size: 1\neval_every: 0\n' >"$work/run.yaml"
+run 0 train tests/cli/tiny.pnet --config "$work/run.yaml" -o "$work/run" -q -j 1
+infer() { # INPUT OUTPUT OPTIONS
+    run 0 infer tests/cli/tiny.pnet --weights "$work/run" --input "$1" -o "$2" -q "${@:3}"
+}
+for ending in las ply; do
+    for to in $ending csv; do infer "$work/all.$ending" "$work/result_$ending.$to"; done
+    readers $ending "$work/result_$ending.$ending" "$work/result_$ending.csv"
+done
+for to in las csv; do infer "$work/all.las" "$work/coded.$to" --classification a=2,b=3,c=4,d=5,e=6; done
+readers las "$work/coded.las" "$work/coded.csv"
+finish
