@@ -1,13 +1,10 @@
-/* LAS from any bytes. */
-#include "tests/fuzz/cloud.h"
+/* LAS from any bytes, and written again. */
+#include "tests/fuzz/las.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct fuzz_reader readers[] = {
-        {"f.las", pnet_las_read},
-    };
-    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) fuzz_read(readers[i], data, size);
+    fuzz_las("f.las", data, size);
     return 0;
 }

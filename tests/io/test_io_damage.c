@@ -1,6 +1,7 @@
 /* Every seed of the fuzzers, cut at each byte and with bytes changed: a cloud or an error, nothing
  * else. */
 #include "tests/fuzz/cloud.h"
+#include "tests/fuzz/las.h"
 #include "tests/fuzz/mesh.h"
 #include "tests/io/files.h"
 
@@ -38,9 +39,10 @@ static void change(uint8_t *data, size_t size, uint64_t *state)
         data[at] ^= (uint8_t)(1 << (r >> 1 & 7));
 }
 
-/* Meshes have no reader of clouds. */
+/* Meshes have no reader of clouds; LAS is written too. */
 static int read_any(struct fuzz_reader r, const uint8_t *data, size_t size)
 {
+    if (r.read == pnet_las_read) return fuzz_las(r.path, data, size);
     return r.read ? fuzz_read(r, data, size) : fuzz_mesh(r.path, data, size);
 }
 
