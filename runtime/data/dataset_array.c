@@ -1,15 +1,10 @@
 #include "runtime/data/dataset_array.h"
+#include "runtime/io/archive.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_archive(const char *path)
-{
-    size_t n = strlen(path);
-    return n > 4 && strcmp(path + n - 4, ".npz") == 0;
-}
 
 static enum pnet_status check(const char *path, const struct pnet_array *a, struct pnet_error *e)
 {
@@ -44,19 +39,19 @@ enum pnet_status pnet_array_read(const char *path, const char *points, const cha
     enum pnet_array_kind kind, double cell_m, struct pnet_array *a, struct pnet_error *e)
 {
     *a = (struct pnet_array){.kind = kind, .cell_m = cell_m};
-    bool archive = is_archive(path);
-    char name[PNET_NPZ_NAME];
+    bool archive = pnet_is_archive(path);
+    char name[PNET_ARRAY_NAME];
     enum pnet_status status = PNET_OK;
     if (!archive && points)
         return pnet_error_set(
             e, PNET_BAD_DATA, "%s: is no .npz archive, it has no member `%s`", path, points);
     if (archive && !points)
-        status = pnet_npz_find(path, kind == PNET_ARRAY_VOXELS ? 4 : 3, name, e);
+        status = pnet_archive_find(path, kind == PNET_ARRAY_VOXELS ? 4 : 3, name, e);
     if (!status)
-        status = archive ? pnet_npz_read(path, points ? points : name, &a->points, e)
+        status = archive ? pnet_archive_read(path, points ? points : name, &a->points, e)
                          : pnet_npy_read(path, &a->points, e);
     if (!status && labels)
-        status = archive ? pnet_npz_read(path, labels, &a->labels, e)
+        status = archive ? pnet_archive_read(path, labels, &a->labels, e)
                          : pnet_npy_read(labels, &a->labels, e);
     if (!status) status = check(path, a, e);
     if (status) pnet_array_free(a);

@@ -17,7 +17,7 @@ struct pnet_array {
     struct pnet_npy labels; /* [n] or [n, p]; count 0: none */
 };
 
-/* Reads the member `points` (NULL: the file is an .npy, or the member that pnet_npz_find finds) of `path`, and the
+/* Reads the member `points` (NULL: the file is an .npy, or the member that pnet_archive_find finds) of `path`, and the
    labels: a member of the same archive, or an .npy of its own; NULL: none. Checks their shapes. On
    failure `a` is empty. */
 enum pnet_status pnet_array_read(const char *path, const char *points, const char *labels,

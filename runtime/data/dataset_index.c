@@ -1,5 +1,6 @@
 /* Reads the index of a data set. */
 #include "runtime/data/dataset_array.h"
+#include "runtime/io/archive.h"
 #include "runtime/data/dataset_index.h"
 #include "runtime/data/dataset_labels.h"
 #include "runtime/base/glob.h"
@@ -352,7 +353,7 @@ static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enu
     int known = key ? (int)pnet_name_table_find(&r->arrays, key, strlen(key)) : -1;
     bool grown = key && grow_arrays(r);
     char *path = pnet_path_join(r->folder, name);
-    bool archive = path && strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".npz") == 0;
+    bool archive = path && pnet_is_archive(path);
     char *second = labels && !archive ? pnet_path_join(r->folder, labels)
                    : labels           ? pnet_index_copy(r, labels)
                                       : NULL;

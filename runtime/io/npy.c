@@ -2,7 +2,6 @@
 #include "kernels/halves.h"
 #include "runtime/io/format.h"
 #include "runtime/io/npy_header.h"
-#include "runtime/io/zip.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,7 +45,7 @@ static void widen_halves(uint8_t *data, int64_t count)
     }
 }
 
-static enum pnet_status read_array(
+enum pnet_status pnet_npy_read_bytes(
     const struct pnet_bytes *b, const char *path, struct pnet_npy *a, struct pnet_error *e)
 {
     struct pnet_npy_header h;
@@ -82,46 +81,7 @@ enum pnet_status pnet_npy_read(const char *path, struct pnet_npy *a, struct pnet
     struct pnet_bytes b;
     enum pnet_status status = pnet_bytes_read(path, &b, e);
     if (status != PNET_OK) return status;
-    status = read_array(&b, strcmp(path, "-") == 0 ? "standard input" : path, a, e);
-    pnet_bytes_free(&b);
-    return status;
-}
-
-/* Moves the walk to the member `name` or `name`.npy. */
-static enum pnet_status find_member(struct pnet_zip *z, const char *name, struct pnet_error *e)
-{
-    bool found;
-    for (;;) {
-        enum pnet_status status = pnet_zip_next(z, &found, e);
-        if (status != PNET_OK) return status;
-        if (!found) break;
-        if (!name || pnet_span_is(z->name, name)) return PNET_OK;
-        size_t n = strlen(name), m = pnet_span_size(z->name);
-        if (m == n + 4 && memcmp(z->name.at, name, n) == 0 &&
-            memcmp(z->name.end - 4, ".npy", 4) == 0)
-            return PNET_OK;
-    }
-    return pnet_error_set(e, PNET_BAD_DATA, "%.400s: expected a member \"%.100s\" in the archive",
-        z->path, name ? name : "*.npy");
-}
-
-enum pnet_status pnet_npz_read(
-    const char *path, const char *member, struct pnet_npy *a, struct pnet_error *e)
-{
-    *a = (struct pnet_npy){.count = 0};
-    struct pnet_bytes b, m;
-    struct pnet_zip z;
-    enum pnet_status status = pnet_bytes_read(path, &b, e);
-    if (status != PNET_OK) return status;
-    status = pnet_zip_begin(&z, &b, path, e);
-    if (status == PNET_OK) status = find_member(&z, member, e);
-    if (status == PNET_OK) status = pnet_zip_member(&z, &m, e);
-    if (status == PNET_OK) {
-        char place[1024];
-        snprintf(place, sizeof place, "%.700s: %s", path, pnet_span_quote(z.name).text);
-        status = read_array(&m, place, a, e);
-        pnet_bytes_free(&m);
-    }
+    status = pnet_npy_read_bytes(&b, strcmp(path, "-") == 0 ? "standard input" : path, a, e);
     pnet_bytes_free(&b);
     return status;
 }

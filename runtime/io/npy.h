@@ -3,9 +3,9 @@
 #define PNET_RUNTIME_IO_NPY_H
 
 #include "runtime/io/cloud.h"
-#include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
-enum { PNET_NPY_DIMS = 8, PNET_NPZ_NAME = 256 };
+enum { PNET_NPY_DIMS = 8, PNET_ARRAY_NAME = 256 };
 
 /* Owns data: C order, native byte order. */
 struct pnet_npy {
@@ -17,13 +17,9 @@ struct pnet_npy {
 };
 
 enum pnet_status pnet_npy_read(const char *path, struct pnet_npy *a, struct pnet_error *e);
-/* `path` inside an .npz archive: member "name" or "name.npy"; NULL: the first. */
-enum pnet_status pnet_npz_read(
-    const char *path, const char *member, struct pnet_npy *a, struct pnet_error *e);
-/* Finds the array of an archive that has `dims` dimensions, or, of several, the one called xyz, points or the like, and writes
-   its name. PNET_BAD_DATA: there is none, or there are several; the message lists the arrays. */
-enum pnet_status pnet_npz_find(
-    const char *path, int dims, char name[PNET_NPZ_NAME], struct pnet_error *e);
+/* The same of the bytes of a file. */
+enum pnet_status pnet_npy_read_bytes(
+    const struct pnet_bytes *b, const char *path, struct pnet_npy *a, struct pnet_error *e);
 /* Atomic: temporary name, sync, rename. */
 enum pnet_status pnet_npy_write(const char *path, enum pnet_scalar type, int dims,
     const int64_t *shape, const void *data, struct pnet_error *e);

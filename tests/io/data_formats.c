@@ -1,7 +1,7 @@
 /* Every cloud among the real files, read with the number of points their list gives. */
 #include "runtime/io/cloud.h"
 #include "runtime/io/kitti.h"
-#include "runtime/io/npy.h"
+#include "runtime/io/archive.h"
 #include "tests/io/files.h"
 
 #include <inttypes.h>
@@ -280,13 +280,13 @@ static void check_companions(const char *dir)
     pnet_npy_free(&a);
     snprintf(
         path, sizeof path, "%s/data/classification/modelnet10_voxel30/modelnet10_train.npz", dir);
-    CHECKF(pnet_npz_read(path, "y_train", &a, &e) == PNET_OK, "%s", e.message);
+    CHECKF(pnet_archive_read(path, "y_train", &a, &e) == PNET_OK, "%s", e.message);
     CHECK(a.type == PNET_I64 && a.count == 3991);
     pnet_npy_free(&a);
-    CHECKF(pnet_npz_read(path, NULL, &a, &e) == PNET_OK, "%s", e.message);
+    CHECKF(pnet_archive_read(path, NULL, &a, &e) == PNET_OK, "%s", e.message);
     CHECK(a.type == PNET_U8 && a.dims == 4 && a.count == INT64_C(3991) * 27000);
     pnet_npy_free(&a);
-    CHECK(pnet_npz_read(path, "z", &a, &e) == PNET_BAD_DATA && strstr(e.message, "\"z\""));
+    CHECK(pnet_archive_read(path, "z", &a, &e) == PNET_BAD_DATA && strstr(e.message, "\"z\""));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* NPY arrays of every type and order, and NPZ archives put together here. */
-#include "runtime/io/npy.h"
+#include "runtime/io/archive.h"
 #include "runtime/io/format.h"
 #include "tests/io/archive.h"
 
@@ -163,20 +163,23 @@ static void check_archives(const char *path)
         write_file(path, b.data, b.size);
         struct pnet_npy a;
         struct pnet_error e = {.message = ""};
-        CHECKF(pnet_npz_read(path, "points", &a, &e) == PNET_OK, "%s", e.message);
+        CHECKF(pnet_archive_read(path, "points", &a, &e) == PNET_OK, "%s", e.message);
         CHECK(a.count == 6 && memcmp(a.data, points, sizeof points) == 0);
         pnet_npy_free(&a);
-        CHECK(pnet_npz_read(path, NULL, &a, &e) == PNET_OK && a.type == PNET_U8 && a.count == 2);
+        CHECK(
+            pnet_archive_read(path, NULL, &a, &e) == PNET_OK && a.type == PNET_U8 && a.count == 2);
         pnet_npy_free(&a);
-        CHECK(pnet_npz_read(path, "label.npy", &a, &e) == PNET_OK && a.count == 2);
+        CHECK(pnet_archive_read(path, "label.npy", &a, &e) == PNET_OK && a.count == 2);
         pnet_npy_free(&a);
-        CHECK(pnet_npz_read(path, "words", &a, &e) == PNET_BAD_DATA && strstr(e.message, "words"));
-        CHECK(pnet_npz_read(path, "none", &a, &e) == PNET_BAD_DATA && strstr(e.message, "none"));
+        CHECK(pnet_archive_read(path, "words", &a, &e) == PNET_BAD_DATA &&
+              strstr(e.message, "words"));
+        CHECK(
+            pnet_archive_read(path, "none", &a, &e) == PNET_BAD_DATA && strstr(e.message, "none"));
         CHECK(pnet_npy_read(path, &a, &e) == PNET_BAD_DATA);
         b.data[m[1].at + 50] ^= 0x10; /* the check sum sees one bit */
         write_file(path, b.data, b.size);
-        CHECK(
-            pnet_npz_read(path, "points", &a, &e) == PNET_BAD_DATA && strstr(e.message, "damaged"));
+        CHECK(pnet_archive_read(path, "points", &a, &e) == PNET_BAD_DATA &&
+              strstr(e.message, "damaged"));
     }
     remove(path);
 }
@@ -243,14 +246,14 @@ static void check_bombs(const char *path)
     struct pnet_cloud c;
     struct pnet_error e = {.message = ""};
     put_zeros(path, 1, 20 << 20); /* 60 MiB */
-    CHECKF(pnet_npz_read(path, "a", &a, &e) == PNET_OK && a.count == 60 << 20, "%s", e.message);
+    CHECKF(pnet_archive_read(path, "a", &a, &e) == PNET_OK && a.count == 60 << 20, "%s", e.message);
     pnet_npy_free(&a);
     put_zeros(path, 1, 40 << 20); /* 120 MiB in 120 KB */
-    CHECK(pnet_npz_read(path, "a", &a, &e) == PNET_BAD_DATA &&
+    CHECK(pnet_archive_read(path, "a", &a, &e) == PNET_BAD_DATA &&
           strstr(e.message, "without compression"));
     CHECK(pnet_cloud_read(path, &c, NULL, &e) == PNET_BAD_DATA && strstr(e.message, "unpacks to"));
     put_zeros(path, 2, 15 << 20); /* either would do, not both */
-    CHECK(pnet_npz_read(path, "b", &a, &e) == PNET_OK);
+    CHECK(pnet_archive_read(path, "b", &a, &e) == PNET_OK);
     pnet_npy_free(&a);
     CHECK(
         pnet_cloud_read(path, &c, NULL, &e) == PNET_BAD_DATA && strstr(e.message, "member \"b\""));

@@ -1,6 +1,6 @@
 /* Which array of an NPZ holds the coordinates: names decide, float16 counts, and more than one candidate is an error. */
 #include "runtime/io/format.h"
-#include "runtime/io/npy.h"
+#include "runtime/io/archive.h"
 #include "tests/io/archive.h"
 
 #include <stdarg.h>
@@ -189,6 +189,31 @@ static void check_several(void)
     pnet_cloud_free(&c);
 }
 
+/* Arrays in groups, which end in /, are called by their last names. The group of the coordinates is left out of fields. */
+static void check_groups(void)
+{
+    static const double x[2] = {1, 4}, y[2] = {2, 5}, z[2] = {3, 6};
+#define COLUMN(name, data) member(name, DICT("'<f8'", "False", "(2,)"), data, sizeof data)
+    struct entry m[] = {COLUMN("a/X", x), COLUMN("a/Y", y), COLUMN("a/Z", z), COLUMN("a/w", x),
+        COLUMN("ab/v", z), COLUMN("b/X", y), COLUMN("b/Y", y)};
+    struct pnet_cloud c = expect_points(m, 7, NULL, "x, y, z");
+    expect_field(&c, "w", PNET_F64, 1, 4);
+    expect_field(&c, "ab/v", PNET_F64, 3, 6);
+    CHECK(c.field_count == 4);
+    pnet_cloud_free(&c);
+    m[4] = COLUMN("b/Z", z);
+    expect_refused(m, 7, NULL, "several arrays", "a/X [2]", "b/Z [2]", NULL);
+    expect_refused(m, 7, "x,y,z", "several arrays", NULL);
+    struct entry deep[] = {MATRIX("1/scan/points", "(2, 3)", points), COLUMN("1/scan/label", z),
+        MATRIX("1/others", "(2, 3)", others)};
+    c = expect_points(deep, 3, NULL, "1/scan/points");
+    expect_field(&c, "label", PNET_F64, 3, 6);
+    expect_field(&c, "1/others_0", PNET_F32, .5, .25);
+    pnet_cloud_free(&c);
+    c = expect_points(deep, 3, "1/scan/points", "1/scan/points");
+    pnet_cloud_free(&c);
+}
+
 /* Only a matrix that may be a cloud is taken without a name: one, not too wide, and no transform. */
 static void check_unknown(void)
 {
@@ -233,7 +258,7 @@ static void check_unfit(void)
 static void check_find(const char *path)
 {
     static struct buffer b;
-    char name[PNET_NPZ_NAME];
+    char name[PNET_ARRAY_NAME];
     struct pnet_error e;
     static const float clouds[12] = {0};
     struct entry m[] = {MATRIX("labels", "(2,)", others), MATRIX("data", "(2, 2, 3)", clouds),
@@ -242,19 +267,27 @@ static void check_find(const char *path)
     put_npy(&m[0].content, 1, DICT("'|u1'", "False", "(2,)"), "\0\1", 2);
     put_archive(&b, m, 2, 0);
     write_file(path, b.data, b.size);
-    CHECK(pnet_npz_find(path, 3, name, &e) == PNET_OK);
+    CHECK(pnet_archive_find(path, 3, name, &e) == PNET_OK);
     CHECK_STR(name, "data");
-    CHECK(pnet_npz_find(path, 4, name, &e) == PNET_BAD_DATA && strstr(e.message, "data [2, 2, 3]"));
+    CHECK(pnet_archive_find(path, 4, name, &e) == PNET_BAD_DATA &&
+          strstr(e.message, "data [2, 2, 3]"));
     b.size = 0;
     put_archive(&b, m, 3, 0);
     write_file(path, b.data, b.size);
-    CHECK(pnet_npz_find(path, 3, name, &e) == PNET_OK);
+    CHECK(pnet_archive_find(path, 3, name, &e) == PNET_OK);
     CHECK_STR(name, "points");
     m[2].name = "more";
     b.size = 0;
     put_archive(&b, m, 3, 0);
     write_file(path, b.data, b.size);
-    CHECK(pnet_npz_find(path, 3, name, &e) == PNET_BAD_DATA && strstr(e.message, "points: NAME"));
+    CHECK(
+        pnet_archive_find(path, 3, name, &e) == PNET_BAD_DATA && strstr(e.message, "points: NAME"));
+    m[2].name = "Normals";
+    b.size = 0;
+    put_archive(&b, m, 3, 0);
+    write_file(path, b.data, b.size);
+    CHECK(pnet_archive_find(path, 3, name, &e) == PNET_OK);
+    CHECK_STR(name, "data");
     remove(path);
 }
 
@@ -323,6 +356,7 @@ int main(void)
     check_lead();
     check_other_shapes();
     check_several();
+    check_groups();
     check_unknown();
     check_unfit();
     check_find(files_path(folder, "a.npz"));
