@@ -28,9 +28,9 @@ foreach(part pnet_api pnet_compiler pnet_runtime pnet_lang pnet_kernels ${pnet_i
 endforeach()
 add_library(pnet_static STATIC ${objects})
 set_target_properties(pnet_static PROPERTIES OUTPUT_NAME pnet LINKER_LANGUAGE C)
-set(pnet_needs -lyaml -ljansson -lz -lgomp -lpthread -lm)
+set(pnet_needs -lyaml -ljansson -lz -lgomp -lpthread -ldl -lm)
 if(PNET_CUDA_BUILT)
-  list(APPEND pnet_needs -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lstdc++ -lrt -ldl)
+  list(APPEND pnet_needs -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lstdc++ -lrt)
 endif()
 target_link_libraries(pnet_static INTERFACE $<INSTALL_INTERFACE:${pnet_needs}>)
 

@@ -36,7 +36,7 @@ struct hint_options {
     {"columns", 0, OPT_TEXT, &(o)->columns, "NAMES",                                               \
         "for columns without names, such as x,y,z,intensity; for .bin, of its records"},           \
         {"coordinates", 0, OPT_TEXT, &(o)->coordinates, "NAME",                                    \
-            "the array of an .npz that holds the coordinates"},                                    \
+            "the array of an .npz or .h5 that holds the coordinates"},                             \
     {                                                                                              \
         "unit", 0, OPT_TEXT, &(o)->unit, "UNIT",                                                   \
             "of the clouds' numbers: file (what each file states), m, ft, us-ft, cm, mm ..."       \

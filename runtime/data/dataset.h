@@ -19,7 +19,7 @@
      ignore: [255]                                # raw labels that are ignored
      columns: [x, y, z, red, green, blue]         # names for nameless columns
      origin: [154000, 463000, 0]                  # of the coordinates that models read; origin.h
-     coordinates: scan                            # the array of .npz files that holds the coordinates
+     coordinates: scan                            # the array of .npz and .h5 files that holds the coordinates
      unit: us-ft                                  # of the clouds' numbers, which are converted to metres; `file`: what
                                                   # each file states; `m,ft`: of x and y, and of z
 
@@ -135,7 +135,8 @@ struct pnet_dataset {
     char **columns;
     int column_count;
     struct pnet_origin origin; /* may be replaced before anything is loaded */
-    char *coordinates; /* the array of .npz files that holds the coordinates; NULL: names decide */
+    char *
+        coordinates; /* the array of .npz and .h5 files that holds the coordinates; NULL: names decide */
     struct pnet_unit_choice unit;
     struct pnet_array *arrays;
     int array_count;

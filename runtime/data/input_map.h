@@ -13,7 +13,7 @@
    A feature that is not listed takes, in this order: the field of its own name (width 1); for
    `rgb`, `color` and `colour` of width 3 red green blue, else r g b; for `normal` of width 3 nx ny
    nz, else normal_x normal_y normal_z; the fields name_0, name_1 ...; for colours the same of rgb, color, colour, colors and
-   colours, for `normal` of normals, as arrays of an NPZ are called. The colours of `rgb`, `color`
+   colours, for `normal` of normals, as arrays of an NPZ or HDF5 file are called. The colours of `rgb`, `color`
    and `colour` of width 3 are divided as range.h says, listed or not, unless there is a `scale`. x,
    y and z are the coordinates as loaded (file coordinates less the origin of the data set, or the
    cloud's own offset), before augmentation; a field of the cloud called so comes first. Class fields
@@ -56,7 +56,8 @@ struct pnet_input_map {
        decides for itself. */
     struct pnet_ranges ranges;
     struct pnet_unit_choice unit; /* of the clouds' numbers, as in a data set */
-    char *coordinates; /* the array of .npz files that holds the coordinates; NULL: names decide */
+    char *
+        coordinates; /* the array of .npz and .h5 files that holds the coordinates; NULL: names decide */
 };
 
 /* Reads an `inputs:` block into the empty map; errors stick to `y`. */

@@ -69,7 +69,7 @@ struct pnet_cloud {
     struct pnet_field *fields; /* [field_count], without the values of dropped points */
     int field_count;
     int64_t faces; /* of a mesh; a cloud is its vertices, and leaves the faces out */
-    /* Of an NPZ: which array holds the coordinates, or "x, y, z"; NULL: another format. */
+    /* Of an NPZ or HDF5 file: which array holds the coordinates, or "x, y, z"; NULL: another format. */
     char *array;
     /* Of LAS and LAZ: what the file has besides, to write it again (runtime/io/las.h); NULL: another format */
     struct pnet_las_kept *las;
@@ -82,15 +82,15 @@ struct pnet_cloud_hints {
        (runtime/data/input_map.h) then names their columns. */
     char *const *columns;
     int column_count;
-    /* The array of an NPZ that holds the coordinates, "x,y,z" for three arrays, or the field of records; NULL: names decide.
-       Files of other formats are read without it. */
+    /* The array of an NPZ or HDF5 file that holds the coordinates, "x,y,z" for three arrays, or the field of records; NULL: names
+       decide. Files of other formats are read without it. */
     const char *coordinates;
     struct pnet_unit_choice unit; /* of the numbers in the file, which are converted to metres */
     /* [3], metres: where the coordinates that models read begin, c->offset; NULL: the offset that the cloud gets by itself */
     const double *origin;
 };
 
-/* Reads any format, recognised by its content, then by its name: PLY, PCD, LAS, NPY, NPZ, OFF and OBJ (vertices),
+/* Reads any format, recognised by its content, then by its name: PLY, PCD, LAS, NPY, NPZ, HDF5, OFF and OBJ (vertices),
    KITTI .bin and nuScenes .pcd.bin (field `intensity`; `ring`), Sydney Urban Objects .bin, XYZ/CSV/TXT/PTS. Columns
    of one name get _2, _3 ...; several values under one name are name_0, name_1 ...; PCD's packed rgb and rgba
    become red, green, blue and alpha. `path` "-" is standard input. On failure `c` is empty, status PNET_BAD_DATA

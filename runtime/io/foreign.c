@@ -10,9 +10,6 @@ static const struct {
     size_t size; /* of the magic, in bytes */
     const char *text;
 } known[] = {
-    {"\x89HDF\r\n\x1a\n", 8,
-        "an HDF5 file; save the arrays of its root: python3 -c \"import h5py, numpy; f = "
-        "h5py.File('IN.h5'); numpy.savez('OUT.npz', **{k: f[k][()] for k in f})\""},
     {"ASTM-E57", 8,
         "an E57 file; save the points of a scan: python3 -c \"import pye57, numpy; d = "
         "pye57.E57('IN.e57').read_scan(0, ignore_missing_fields=True); numpy.savez('OUT.npz', "
@@ -23,6 +20,10 @@ static const struct {
      "7zXZ",
         6, "compressed by xz; unpack it first: xz -dc IN.xz > OUT"},
     {"\x28\xb5\x2f\xfd", 4, "compressed by zstd; unpack it first: zstd -dc IN.zst > OUT"},
+    {"MATLAB 7.3 MAT-file", 19,
+        "a MAT file of version 7.3, an HDF5 file whose arrays are transposed; save them: python3 "
+        "-c \"import h5py, numpy; f = h5py.File('IN.mat'); numpy.savez('OUT.npz', **{k: f[k][()].T "
+        "for k in f if isinstance(f[k], h5py.Dataset)})\""},
     {"MATLAB 5.0 MAT-file", 19,
         "a MAT file; save its arrays: python3 -c \"import scipy.io, numpy; numpy.savez('OUT.npz', "
         "**scipy.io.loadmat('IN.mat'))\""},

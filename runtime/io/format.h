@@ -25,12 +25,16 @@ enum pnet_status pnet_npy_cloud_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_npz_cloud_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
+enum pnet_status pnet_hdf5_cloud_read(
+    const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_kitti_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 /* The same with what is known of the file. Of names of columns, records of KITTI have one float32 each. */
 enum pnet_status pnet_npy_cloud_read_as(const struct pnet_bytes *b, const char *path,
     const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_npz_cloud_read_as(const struct pnet_bytes *b, const char *path,
+    const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
+enum pnet_status pnet_hdf5_cloud_read_as(const struct pnet_bytes *b, const char *path,
     const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_kitti_read_as(const struct pnet_bytes *b, const char *path,
     const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
@@ -54,6 +58,7 @@ bool pnet_laz_probe(
     const struct pnet_bytes *b); /* LAS with compressed points, which pnet_las_read reads too */
 bool pnet_npy_probe(const struct pnet_bytes *b);
 bool pnet_npz_probe(const struct pnet_bytes *b);
+bool pnet_hdf5_probe(const struct pnet_bytes *b);
 bool pnet_sydney_probe(const struct pnet_bytes *b);
 bool pnet_off_probe(const struct pnet_bytes *b);
 bool pnet_table_probe(const struct pnet_bytes *b);

@@ -45,32 +45,34 @@ static void widen_halves(uint8_t *data, int64_t count)
     }
 }
 
+enum pnet_status pnet_npy_convert(
+    const struct pnet_npy_header *h, const char *path, struct pnet_npy *a, struct pnet_error *e)
+{
+    if (h->structured)
+        return pnet_error_set(e, PNET_BAD_DATA,
+            "%.500s: expected an array of plain numbers, found a structured type", path);
+    const struct pnet_column *c = &h->columns.items[0];
+    size_t size = pnet_scalar_size(c->type), bytes = h->count ? (size_t)h->count * size : 1;
+    enum pnet_status status = pnet_bytes_fit(path, bytes, e);
+    uint8_t *data = status == PNET_OK ? malloc(bytes) : NULL;
+    if (!data) return status == PNET_OK ? pnet_error_memory(e) : status;
+    if (h->fortran && h->dims > 1)
+        reorder(h, data);
+    else if (h->count)
+        memcpy(data, h->data, (size_t)h->count * h->item);
+    if (c->swap) swap_bytes(data, h->count, h->item);
+    if (c->half) widen_halves(data, h->count);
+    *a = (struct pnet_npy){.type = c->type, .dims = h->dims, .count = h->count, .data = data};
+    memcpy(a->shape, h->shape, sizeof a->shape);
+    return PNET_OK;
+}
+
 enum pnet_status pnet_npy_read_bytes(
     const struct pnet_bytes *b, const char *path, struct pnet_npy *a, struct pnet_error *e)
 {
     struct pnet_npy_header h;
     enum pnet_status status = pnet_npy_header_read(b, path, &h, e);
-    if (status != PNET_OK) goto out;
-    if (h.structured) {
-        status = pnet_byte_error(
-            path, 10, e, "expected an array of plain numbers, found a structured type");
-        goto out;
-    }
-    const struct pnet_column *c = &h.columns.items[0];
-    uint8_t *data = malloc(h.count ? (size_t)h.count * pnet_scalar_size(c->type) : 1);
-    if (!data) {
-        status = pnet_error_memory(e);
-        goto out;
-    }
-    if (h.fortran && h.dims > 1)
-        reorder(&h, data);
-    else if (h.count)
-        memcpy(data, h.data, (size_t)h.count * h.item);
-    if (c->swap) swap_bytes(data, h.count, h.item);
-    if (c->half) widen_halves(data, h.count);
-    *a = (struct pnet_npy){.type = c->type, .dims = h.dims, .count = h.count, .data = data};
-    memcpy(a->shape, h.shape, sizeof a->shape);
-out:
+    if (status == PNET_OK) status = pnet_npy_convert(&h, path, a, e);
     pnet_columns_free(&h.columns);
     return status;
 }

@@ -21,6 +21,10 @@ struct pnet_npy_header {
 enum pnet_status pnet_npy_header_read(
     const struct pnet_bytes *b, const char *path, struct pnet_npy_header *h, struct pnet_error *e);
 
+/* Makes the array that a header of plain numbers describes. PNET_BAD_DATA: it has a structured type. PNET_NO_MEMORY. */
+enum pnet_status pnet_npy_convert(
+    const struct pnet_npy_header *h, const char *path, struct pnet_npy *a, struct pnet_error *e);
+
 /* Returns the type as NPY writes it: "<f4". */
 const char *pnet_npy_code(enum pnet_scalar type);
 /* Writes a header, padded so that mapped data is aligned. `descr` is the type as Python writes it: '<f4' with its quotes, or a

@@ -142,4 +142,14 @@ if [ ! "${TSAN_OPTIONS:-}" ]; then
     check "a limit on files: exit code $code" test "$code" = 1
     says 'File too large'
 fi
+
+# libhdf5 is opened when the first HDF5 file is read; a library that is named is the only one that is tried.
+printf '\211HDF\r\n\032\n' >"$work/a.h5"
+PNET_HDF5_LIBRARY=$work/none.so run 4 info "$work/a.h5"
+says "a.h5: an HDF5 file, which libhdf5 reads: PNET_HDF5_LIBRARY: $work/none.so: "
+PNET_HDF5_LIBRARY=libz.so.1 run 4 info "$work/a.h5"
+says 'which libhdf5 reads: the library has no H5get_libversion'
+run 4 info "$work/a.h5"
+grep -q 'a.h5: libhdf5 [0-9.]*: ' "$err" || says 'which libhdf5 reads: install libhdf5'
+PNET_HDF5_LIBRARY=$work/none.so run 0 info "$work/six.xyz"
 finish

@@ -1,5 +1,6 @@
 /* Every cloud among the real files, read with the number of points their list gives. */
 #include "runtime/io/cloud.h"
+#include "runtime/io/hdf5_library.h"
 #include "runtime/io/kitti.h"
 #include "runtime/io/archive.h"
 #include "tests/io/files.h"
@@ -35,20 +36,29 @@ static const struct {
     {"formats/bin/CUDA-PointPillars__000000.bin", 20285},
     {"formats/bin/CUDA-PointPillars__000001.bin", 18630},
     {"classification/modelnet10_voxel30/modelnet10_train.npz", -1},
+    {"classification/kitti_objects_h5/train_set_1.h5", -1}, /* many clouds */
+    {"classification/kitti_objects_h5/train_set_2.h5", -1},
+    {"classification/kitti_objects_h5/val_set.h5", -1},
+    {"formats/h5/PDAL__autzen.h5", 1065},
+    {"formats/h5/PointCLIPModified__box.h5", 2048},
+    {"formats/h5/PointCLIPModified__test_model.h5", -1},
+    {"formats/h5/graphics__ply_data_test0.h5", -1},
     {"classification/neon_trees/real/val/points.npy", -1},
     {"classification/neon_trees/real/val/labels.npy", -1},
     {"classification/neon_trees/real/val/tree_ids.npy", -1},
 };
 
+static bool have_hdf5; /* libhdf5 is installed */
+
 /* Endings that are no clouds, or not ones this reads; and arrays of labels. */
 static int is_left_out(const char *path)
 {
-    static const char *const parts[] = {".h5", ".pth", ".label", ".ptx", ".log", ".info", ".conf",
-        ".cla", ".json", "_label.npy", "_mask.bin", "_lidarseg.bin", "/folds/", "README",
-        "/objects_csv/", "calib.txt", "/malformed/"};
+    static const char *const parts[] = {".pth", ".label", ".ptx", ".log", ".info", ".conf", ".cla",
+        ".json", "_label.npy", "_mask.bin", "_lidarseg.bin", "/folds/", "README", "/objects_csv/",
+        "calib.txt", "/malformed/"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(path, parts[i])) return 1;
-    return 0;
+    return !have_hdf5 && strstr(path, ".h5") != NULL;
 }
 
 /* Cell `index` of a row "| a | b |", without blanks. */
@@ -289,9 +299,53 @@ static void check_companions(const char *dir)
     CHECK(pnet_archive_read(path, "z", &a, &e) == PNET_BAD_DATA && strstr(e.message, "\"z\""));
 }
 
+/* Arrays of clouds as ModelNet40 has them. */
+static void check_hdf5(const char *dir)
+{
+    static const struct {
+        const char *path;
+        enum pnet_scalar data, label;
+        int64_t clouds, points;
+        double classes;
+    } files[] = {
+        {"classification/kitti_objects_h5/val_set.h5", PNET_F64, PNET_I64, 512, 128, 4},
+        {"formats/h5/graphics__ply_data_test0.h5", PNET_F32, PNET_U8, 8, 2048, 40},
+        {"formats/h5/PointCLIPModified__test_model.h5", PNET_F32, PNET_I64, 6, 2048, 40},
+    };
+    for (size_t i = 0; have_hdf5 && i < sizeof files / sizeof *files; i++) {
+        char path[2048], name[PNET_ARRAY_NAME] = "";
+        struct pnet_npy a, l;
+        struct pnet_error e = {.message = ""};
+        snprintf(path, sizeof path, "%s/data/%s", dir, files[i].path);
+        CHECKF(pnet_archive_find(path, 3, name, &e) == PNET_OK, "%s", e.message);
+        CHECK_STR(name, "data");
+        CHECKF(pnet_archive_read(path, name, &a, &e) == PNET_OK, "%s", e.message);
+        CHECKF(pnet_archive_read(path, "label", &l, &e) == PNET_OK, "%s", e.message);
+        CHECK(a.type == files[i].data && a.dims == 3 &&
+              a.count == files[i].clouds * files[i].points * 3);
+        CHECK(l.type == files[i].label && l.count == files[i].clouds);
+        const struct pnet_field data = {.type = a.type, .data = a.data},
+                                label = {.type = l.type, .data = l.data};
+        for (int64_t k = 0; k < a.count; k++)
+            if (!(fabs(pnet_field_get(&data, k)) < 100)) CHECKF(0, "%s: value %" PRId64, path, k);
+        for (int64_t k = 0; k < l.count; k++)
+            CHECK(pnet_field_get(&label, k) >= 0 && pnet_field_get(&label, k) < files[i].classes);
+        pnet_npy_free(&a);
+        pnet_npy_free(&l);
+    }
+}
+
 int main(void)
 {
     const char *dir = check_data_dir();
+    const struct pnet_hdf5_library *library;
+    struct pnet_error e;
+    have_hdf5 = pnet_hdf5_begin("HDF5 files", &library, &e) == PNET_OK;
+    if (have_hdf5)
+        pnet_hdf5_end();
+    else
+        printf("left out: %s\n", e.message);
+    check_hdf5(dir);
     check_list(dir);
     check_malformed(dir);
     check_twins(dir, "formats/ply/ModelNet40_pcd_format__flower_pot.ply",

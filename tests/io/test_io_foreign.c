@@ -28,8 +28,7 @@ static void check_formats(const char *folder)
     static const struct {
         const char *name, *format, *remedy, *data;
         size_t size; /* of the data, which zeros follow up to 64 bytes */
-    } files[] = {{"a.h5", "an HDF5 file", "numpy.savez", "\x89HDF\r\n\x1a\n", 8},
-        {"a.e57", "an E57 file", "pye57", "ASTM-E57\1", 9},
+    } files[] = {{"a.e57", "an E57 file", "pye57", "ASTM-E57\1", 9},
         {"a.ply.gz", "gzip", "gzip -dc", "\x1f\x8b\x08\x00", 4},
         {"a.bin", "gzip", "gzip -dc", "\x1f\x8b\x08\x08", 4},
         {"a.txt.bz2", "bzip2", "bzip2 -dc", "BZh91AY&SY", 10},
@@ -39,6 +38,7 @@ static void check_formats(const char *folder)
             6},
         {"a.zst", "zstd", "zstd -dc", "\x28\xb5\x2f\xfd", 4},
         {"a.mat", "a MAT file", "scipy.io.loadmat", "MATLAB 5.0 MAT-file, x", 22},
+        {"b.mat", "a MAT file of version 7.3", "h5py.File", "MATLAB 7.3 MAT-file, x", 22},
         {"a.bag", "a ROS bag", "bag_to_pcd", "#ROSBAG V2.0\n", 13},
         {"a.pth", "a PyTorch file", "torch.load", "\x80\x02}", 3},
         {"a.pt", "a PyTorch file", "python -m pnet.convert", "\x80\x04}", 3},
