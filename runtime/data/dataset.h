@@ -11,6 +11,7 @@
        - {cloud: scans/0*.bin, labels: labels/0*.label}      # paired by what * stands for
        - {cloud: chairs/c*.ply, label: chair}                # classification
        - {array: shapes.npz, points: X, labels: y}           # one cloud a row
+       - {array: modelnet40/ply_data_train*.h5, labels: label}
        - {array: grids.npz, points: X, labels: y, kind: voxels, cell: 5cm}
      val:  [{cloud: all/s*.ply, keep_every: 10}]  # number 0, 10, 20 ... of those listed
      test: [{cloud: all/s*.ply, drop_every: 10}]  # the others
@@ -27,7 +28,7 @@
    low 16 bits are the class), .bin (nuScenes-lidarseg: one byte a point), else text with one number a line.
    The `label` of an entry is a class or a raw label. Without `map` a raw label is the index of its class.
 
-   The members of an .npz array are named by `points` and `labels`; an .npy array has its labels in
+   The arrays of an .npz or .h5 are named by `points` and `labels`; an .npy array has its labels in
    a file of their own. Points are [n, p, 3 or more], labels [n] or, for segmentation, [n, p].
    `kind: voxels` takes [n, a, b, c] and puts a point into the centre of each cell that is not 0,
    the corner of the grid at the origin, the edge of a cell `cell` (1 m). An array is read once and

@@ -294,13 +294,15 @@ static void add_rows(struct pnet_index *r, const struct pnet_yaml_node *n, enum 
     }
 }
 
-/* Returns what an entry says of its array, because entries that say the same share it, as train and val of one file do: its
-   values, each with its length. The caller frees it; NULL: memory is out. */
-static char *array_key(const struct pnet_yaml_node *n)
+/* Returns what an entry says of an array, because entries that say the same share it, as train and val of one file do: its path
+   and the values of the keys, each with its length. The caller frees it; NULL: memory is out. */
+static char *array_key(const struct pnet_yaml_node *n, const char *path, const char *labels)
 {
-    static const char *const keys[] = {"array", "points", "labels", "kind", "cell"};
+    static const char *const keys[] = {"points", "kind", "cell"};
     struct pnet_memory_stream key;
     if (!pnet_memory_stream_open(&key)) return NULL;
+    fprintf(key.file, "%zu:%s", strlen(path), path);
+    fprintf(key.file, "%zu:%s", labels ? strlen(labels) : 0, labels ? labels : "-");
     for (int i = 0; i < COUNT(keys); i++) {
         const struct pnet_yaml_node *value = pnet_yaml_get(n, keys[i]);
         if (value && value->text)
@@ -333,37 +335,28 @@ static void keep_array(struct pnet_index *r, char *key)
     if (!pnet_name_table_at(&r->arrays, key, strlen(key), array)) pnet_yaml_fail_memory(r->y);
 }
 
-static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
-    const char *name, const char *labels)
-{
-    static const char *const kinds[] = {"points", "voxels"};
-    struct pnet_error e;
-    const char *points = pnet_yaml_string(r->y, pnet_yaml_get(n, "points"), NULL);
-    int kind =
-        pnet_yaml_choice(r->y, pnet_yaml_get(n, "kind"), kinds, COUNT(kinds), PNET_ARRAY_POINTS);
-    double cell = pnet_yaml_length(r->y, pnet_yaml_get(n, "cell"), 1e-6, 1e6, 1);
-    if (pnet_yaml_get(n, "cell") && kind != PNET_ARRAY_VOXELS)
-        pnet_yaml_fail(r->y, n, "cell: is for kind: voxels");
-    if (r->d->unit.of_file && kind == PNET_ARRAY_POINTS)
-        pnet_yaml_fail(r->y, n, "unit: file: an array does not state its unit: name it, m, ft ...");
-    if (!pnet_yaml_ok(r->y)) return;
+/* What an entry says of its arrays. */
+struct array_entry {
+    const char *points;
+    enum pnet_array_kind kind;
+    double cell;
+};
 
+/* Reads one array, unless an entry before did. `labels`: an array of the same archive, or a path; NULL: none. */
+static void read_one_array(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
+    const struct array_entry *a, const char *path, const char *labels)
+{
     struct pnet_dataset *d = r->d;
-    char *key = array_key(n);
+    struct pnet_error e;
+    char *key = array_key(n, path, labels);
     int known = key ? (int)pnet_name_table_find(&r->arrays, key, strlen(key)) : -1;
-    bool grown = key && grow_arrays(r);
-    char *path = pnet_path_join(r->folder, name);
-    bool archive = path && pnet_is_archive(path);
-    char *second = labels && !archive ? pnet_path_join(r->folder, labels)
-                   : labels           ? pnet_index_copy(r, labels)
-                                      : NULL;
-    if (!grown || !path || (labels && !second)) {
+    if (!key || !grow_arrays(r)) {
         pnet_yaml_fail_memory(r->y);
     } else if (known >= 0) {
         add_rows(r, n, s, path, known);
     } else if (pnet_index_is_file(r, n, path)) {
         enum pnet_status status = pnet_array_read(
-            path, points, second, (enum pnet_array_kind)kind, cell, &d->arrays[d->array_count], &e);
+            path, a->points, labels, a->kind, a->cell, &d->arrays[d->array_count], &e);
         if (status) {
             pnet_index_fail(r, n, status, &e);
         } else {
@@ -373,6 +366,49 @@ static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enu
         }
     }
     free(key);
+}
+
+/* Reads the arrays that match a pattern. Labels are arrays of the same archives, or files with the same text in the place
+   of *. */
+static void read_many_arrays(struct pnet_index *r, const struct pnet_yaml_node *n,
+    enum pnet_split s, const struct array_entry *a, const char *pattern, const char *labels)
+{
+    struct pnet_error e;
+    struct pnet_paths paths = {.count = 0}, pairs = {.count = 0};
+    bool apart = labels && !pnet_is_archive(pattern);
+    enum pnet_status status = pnet_glob(r->folder, pattern, &paths, &e);
+    if (!status && apart) status = pnet_glob_pair(r->folder, pattern, labels, &paths, &pairs, &e);
+    if (status) pnet_index_fail(r, n, status, &e);
+    for (int64_t i = 0; !status && i < paths.count && pnet_yaml_ok(r->y); i++)
+        read_one_array(r, n, s, a, paths.items[i], apart ? pairs.items[i] : labels);
+    pnet_paths_free(&paths);
+    pnet_paths_free(&pairs);
+}
+
+static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
+    const char *name, const char *labels)
+{
+    static const char *const kinds[] = {"points", "voxels"};
+    struct array_entry a = {.points = pnet_yaml_string(r->y, pnet_yaml_get(n, "points"), NULL),
+        .kind = (enum pnet_array_kind)pnet_yaml_choice(
+            r->y, pnet_yaml_get(n, "kind"), kinds, COUNT(kinds), PNET_ARRAY_POINTS),
+        .cell = pnet_yaml_length(r->y, pnet_yaml_get(n, "cell"), 1e-6, 1e6, 1)};
+    if (pnet_yaml_get(n, "cell") && a.kind != PNET_ARRAY_VOXELS)
+        pnet_yaml_fail(r->y, n, "cell: is for kind: voxels");
+    if (r->d->unit.of_file && a.kind == PNET_ARRAY_POINTS)
+        pnet_yaml_fail(r->y, n, "unit: file: an array does not state its unit: name it, m, ft ...");
+    if (!pnet_yaml_ok(r->y)) return;
+    if (pnet_is_pattern_in(r->folder, name)) {
+        read_many_arrays(r, n, s, &a, name, labels);
+        return;
+    }
+    char *path = pnet_path_join(r->folder, name);
+    bool apart = path && labels && !pnet_is_archive(path);
+    char *second = apart ? pnet_path_join(r->folder, labels) : NULL;
+    if (!path || (apart && !second))
+        pnet_yaml_fail_memory(r->y);
+    else
+        read_one_array(r, n, s, &a, path, apart ? second : labels);
     free(path);
     free(second);
 }

@@ -296,6 +296,33 @@ static void test_arrays(const struct folder *f)
         "4: labels: the task needs one a point");
 }
 
+/* A pattern stands for arrays in sorted order, with labels in files of their own. What two entries list is read once. */
+static void test_many_arrays(const struct folder *f)
+{
+    struct pnet_error e;
+    const int64_t shape[] = {2, 1, 3};
+    const float points[] = {1, 2, 3, 4, 5, 6};
+    const int32_t labels[2][2] = {{0, 1}, {1, 1}};
+    folder_print(f, "many/x", "%s", "");
+    for (int i = 0; i < 2; i++) {
+        CHECK(!pnet_npy_write(
+            folder_path(f, i ? "many/d2.npy" : "many/d10.npy"), PNET_F32, 3, shape, points, &e));
+        CHECK(!pnet_npy_write(
+            folder_path(f, i ? "many/l2.npy" : "many/l10.npy"), PNET_I32, 1, shape, labels[i], &e));
+    }
+    struct pnet_dataset *d = read_index(f, head_class,
+        "train: [{array: many/d*.npy, labels: many/l*.npy, keep_every: 2}]\n"
+        "val: [{array: many/d2.npy, labels: many/l2.npy}]\n");
+    CHECK(d->counts[PNET_TRAIN] == 2 && d->counts[PNET_VAL] == 2 && d->array_count == 2);
+    check_ends(d->entries[PNET_TRAIN][0].cloud, "many/d10.npy");
+    check_ends(d->entries[PNET_TRAIN][1].cloud, "many/d2.npy");
+    CHECK(d->entries[PNET_TRAIN][0].label == 0 && d->entries[PNET_TRAIN][1].label == 1);
+    CHECK(d->entries[PNET_VAL][1].label == 1 && d->entries[PNET_VAL][1].row == 1);
+    pnet_dataset_free(d);
+    expect_bad(
+        f, head_class, "train: [{array: many/e*.npy}]\n", "4: no file is called `many/e*.npy`");
+}
+
 /* The arrays of test_arrays, in centimetres above millimetres; the cells of a grid have a size of their own. */
 static void test_units(const struct folder *f)
 {
@@ -496,6 +523,7 @@ int main(void)
     test_classification(&f);
     test_labels(&f);
     test_arrays(&f);
+    test_many_arrays(&f);
     test_literal_names(&f);
     test_coordinates(&f);
     test_units(&f);

@@ -1,0 +1,68 @@
+/* Data sets of HDF5 files: ModelNet40 lists clouds with a label each, ScanObjectNN masks of their points. */
+#include "runtime/data/dataset.h"
+#include "tests/data/folder.h"
+#include "tests/io/hdf5_files.h"
+
+static const char head[] = "pnet_dataset: 1\ntask: %s\nclasses: [airplane, bathtub, bed]\n";
+
+/* Writes two clouds of four points; their coordinates begin at `first`, their labels are first % 3 and 2. */
+static void write_clouds(const struct folder *f, const char *name, int first)
+{
+    const uint64_t clouds[3] = {2, 4, 3}, points[2] = {2, 4}, labels[2] = {2, 1};
+    const pnet_hid number = h5_id("H5T_NATIVE_FLOAT_g");
+    float data[24], label[2] = {(float)(first % 3), 2};
+    for (int i = 0; i < 24; i++) data[i] = (float)(first + i);
+    h5_begin(folder_path(f, name));
+    h5_add_as("data", h5_id("H5T_IEEE_F32LE_g"), number, H5_UNCHECKED, 3, clouds, data);
+    h5_add_as("faceId", h5_id("H5T_STD_I32LE_g"), number, H5_UNCHECKED, 2, points, data);
+    h5_add_as("label", h5_id("H5T_STD_U8LE_g"), number, H5_UNCHECKED, 2, labels, label);
+    h5_add_as("normal", h5_id("H5T_IEEE_F32LE_g"), number, H5_UNCHECKED, 3, clouds, data);
+    for (int i = 0; i < 24; i++) data[i] = (float)(i % 3);
+    h5_add_as("mask", h5_id("H5T_STD_I64LE_g"), number, 0, 2, points, data);
+    h5_end();
+}
+
+static struct pnet_dataset *read_index(const struct folder *f, const char *task, const char *rest)
+{
+    struct pnet_dataset *d;
+    struct pnet_error e = {.message = ""};
+    char begin[200];
+    snprintf(begin, sizeof begin, head, task);
+    folder_print(f, "dataset.yaml", "%s%s", begin, rest);
+    CHECKF(!pnet_dataset_read(f->path, &d, &e), "%s", e.message);
+    if (!d) exit(1);
+    return d;
+}
+
+int main(void)
+{
+    if (!h5_find()) exit(77); /* skipped */
+    struct folder f = folder_make();
+    struct pnet_labelled l;
+    struct pnet_error e = {.message = ""};
+    write_clouds(&f, "train0.h5", 0);
+    write_clouds(&f, "train1.h5", 100);
+    write_clouds(&f, "test0.hdf5", 200);
+
+    struct pnet_dataset *d = read_index(&f, "classification",
+        "train: [{array: train*.h5, labels: label}]\n"
+        "test: [{array: test0.hdf5, labels: label, points: data}]\n");
+    CHECK(d->counts[PNET_TRAIN] == 4 && d->counts[PNET_TEST] == 2 && d->array_count == 3);
+    CHECK(d->entries[PNET_TRAIN][0].label == 0 && d->entries[PNET_TRAIN][2].label == 1);
+    CHECK(d->entries[PNET_TRAIN][3].label == 2 && d->entries[PNET_TEST][0].label == 2);
+    CHECKF(!pnet_dataset_load(d, PNET_TRAIN, 3, true, &l, NULL, &e), "%s", e.message);
+    CHECK(l.cloud.rows == 4 && l.cloud.field_count == 0);
+    for (int i = 0; i < 12; i++) CHECK(l.cloud.xyz[i] == (float)(112 + i));
+    pnet_labelled_free(&l);
+    pnet_dataset_free(d);
+
+    d = read_index(
+        &f, "segmentation", "train: [{array: train1.h5, points: normal, labels: mask}]\n");
+    CHECKF(!pnet_dataset_load(d, PNET_TRAIN, 1, true, &l, NULL, &e), "%s", e.message);
+    CHECK(l.cloud.rows == 4 && l.label_count == 4 && l.cloud.xyz[0] == 112);
+    for (int i = 0; i < 4; i++) CHECK(l.labels[i] == (4 + i) % 3);
+    pnet_labelled_free(&l);
+    pnet_dataset_free(d);
+    folder_remove(&f);
+    return check_end();
+}
