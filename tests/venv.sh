@@ -1,6 +1,6 @@
 # Usage: sh tests/venv.sh wheel | cuobjdump | readers | torch [VERSION]
 # Prints the path of a Python that has what tests need from PyPI. PNET_WHEEL_PYTHON gives it to test_wheel, PNET_READERS_PYTHON to
-# test_readers, PNET_TORCH_PYTHON to the tests with PyTorch. PyTorch is of this VERSION, such as 2.4.1, or the newest;
+# test_readers and test_h5py, PNET_TORCH_PYTHON to the tests with PyTorch. PyTorch is of this VERSION, such as 2.4.1, or the newest;
 # PNET_TORCH_INDEX is another index of packages for it, for example one of builds for the CPU alone, which are smaller.
 # Makes a virtual environment once, in the folder pnet/wheel, pnet/cuobjdump, pnet/readers or pnet/torch-VERSION of the user's cache.
 set -eu
@@ -17,7 +17,7 @@ cuobjdump)
     ;;
 readers)
     name=readers
-    packages='numpy laspy lazrs plyfile'
+    packages='numpy laspy lazrs plyfile h5py'
     ;;
 torch)
     name=torch-${2:-newest}
@@ -34,8 +34,8 @@ venv=$cache/$name
 mkdir -p "$cache"
 exec 9>"$cache/$name.lock" # another run may be making it
 flock 9
-# the Python that made it may be gone
-if [ ! -e "$venv/made" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
+# the Python that made it may be gone, and the packages may have been others
+if [ "$(cat "$venv/made" 2>/dev/null)" != "$packages" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
     # Debian has them in a package of their own
     python3 -c 'import ensurepip, venv' 2>/dev/null || sh setup.sh --packages python3-venv >&2 9>&-
     rm -rf "$venv"
@@ -43,6 +43,6 @@ if [ ! -e "$venv/made" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
     echo "installing $packages into $venv" >&2
     # shellcheck disable=SC2086
     "$venv/bin/python" -m pip install -q --disable-pip-version-check ${index:+--index-url "$index"} $packages >&2
-    touch "$venv/made"
+    echo "$packages" >"$venv/made"
 fi
 echo "$venv/bin/python"

@@ -1,5 +1,6 @@
 # Real data sets, through index files as a user would write them: segmentation of ScanNet and
-# SemanticKITTI in both modes, classification of Sydney Urban Objects and ModelNet10.
+# SemanticKITTI in both modes, classification of Sydney Urban Objects and ModelNet10, and of objects of KITTI in HDF5 files, where
+# libhdf5 is installed.
 data=${PNET_TEST_DATA:-}/data
 if [ ! -f "$data/MANIFEST.md" ]; then
     echo 'skipped: PNET_TEST_DATA names no folder with data/'
@@ -181,7 +182,18 @@ lr: 0.01
 skip_empty: yes
 eval_every: 0
 END
-for name in sydney modelnet; do
+clusters=$data/classification/kitti_objects_h5
+cat >"$work/objects.yaml" <<END
+pnet_dataset: 1
+task: classification
+classes: [cyclist, car, pedestrian, misc]
+train: [{array: $clusters/train_set_*.h5, labels: label}]
+val: [{array: $clusters/val_set.h5, labels: label}]
+END
+sed -e 's/modelnet/objects/; s/v: 10cm, classes: 10/v: 20cm, classes: 4/' "$work/modelnet.run" >"$work/objects.run"
+sets='sydney modelnet objects'
+"$pnetc" info "$data/formats/h5/PDAL__autzen.h5" >/dev/null 2>"$err" || { sets='sydney modelnet'; cat "$err"; }
+for name in $sets; do
     train models/shapes.pnet --config "$work/$name.run" -o "$work/$name" -q --device "$device" || continue
     check "$name: the loss falls" falls "$work/$name"
     sed "s/^/$name: loss, first and last third: /" "$work/fall"
