@@ -1,4 +1,5 @@
-/* Data sets of HDF5 files: ModelNet40 lists clouds with a label each, ScanObjectNN masks of their points. */
+/* Data sets of HDF5 files: ModelNet40 lists clouds with a label each, ScanObjectNN masks of their points; Completion3D has one
+   cloud a file. */
 #include "runtime/data/dataset.h"
 #include "tests/data/folder.h"
 #include "tests/io/hdf5_files.h"
@@ -34,6 +35,30 @@ static struct pnet_dataset *read_index(const struct folder *f, const char *task,
     return d;
 }
 
+/* Partial and full clouds, one array `data` a file. */
+static void check_completion(const struct folder *f)
+{
+    struct pnet_loaded_pair p;
+    struct pnet_error e = {.message = ""};
+    const float xyz[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    folder_print(f, "partial/x", "%s", "");
+    folder_print(f, "gt/x", "%s", "");
+    h5_begin(folder_path(f, "partial/a.h5"));
+    H5_FLOATS("data", 2, 3, xyz);
+    h5_end();
+    h5_begin(folder_path(f, "gt/a.h5"));
+    H5_FLOATS("data", 4, 3, xyz);
+    h5_end();
+    struct pnet_dataset *d = read_index(
+        f, "completion", "train: [{partial: partial/*.h5, full: gt/*.h5, label: bed}]\n");
+    CHECK(d->counts[PNET_TRAIN] == 1 && d->entries[PNET_TRAIN][0].label == 2);
+    CHECKF(!pnet_dataset_load_pair(d, PNET_TRAIN, 0, &p, NULL, &e), "%s", e.message);
+    CHECK(p.source.rows == 2 && p.target.rows == 4);
+    CHECK(p.source.xyz[5] == 6 && p.target.xyz[11] == 12);
+    pnet_loaded_pair_free(&p);
+    pnet_dataset_free(d);
+}
+
 int main(void)
 {
     if (!h5_find()) exit(77); /* skipped */
@@ -63,6 +88,7 @@ int main(void)
     for (int i = 0; i < 4; i++) CHECK(l.labels[i] == (4 + i) % 3);
     pnet_labelled_free(&l);
     pnet_dataset_free(d);
+    check_completion(&f);
     folder_remove(&f);
     return check_end();
 }
