@@ -132,7 +132,9 @@ enum pnet_status pnet_dataset_check(const struct pnet_dataset *d, const struct p
 
 void pnet_entry_name(const struct pnet_entry *entry, char *name, int size)
 {
-    if (entry->pair && entry->pair->target)
+    if (entry->pair && entry->array >= 0)
+        snprintf(name, (size_t)size, "%s[%" PRId64 "]", entry->cloud, entry->row);
+    else if (entry->pair && entry->pair->target)
         snprintf(name, (size_t)size, "%s to %s", entry->cloud, entry->pair->target);
     else if (entry->pair)
         snprintf(name, (size_t)size, "%s, view %" PRId64, entry->cloud, entry->pair->view);

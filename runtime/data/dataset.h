@@ -99,6 +99,8 @@ struct pnet_pair {
                               completion: identity */
     int views;             /* registration: index into the data set's views, or -1 */
     int partial;           /* completion: index into the data set's partials; else -1 */
+    int array;             /* completion: index into arrays of the target, or -1 */
+    int64_t row;           /* of that array */
     int64_t view; /* number among the views of the cloud or mesh, whose entries are consecutive */
     double *information; /* [36] of gt.info, in the coordinates of the files; NULL: not given */
     bool turned;       /* the entry has `turn`: loading turns the source about the origin of its */
@@ -186,6 +188,9 @@ struct pnet_cloud_hints pnet_dataset_hints(const struct pnet_dataset *d);
    pnet_cloud_read. On failure `c` is empty. */
 enum pnet_status pnet_dataset_read_cloud(const struct pnet_dataset *d, const char *path,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e);
+/* The same of a row of an array of the set; `array` -1: of the file. */
+enum pnet_status pnet_dataset_read_row(const struct pnet_dataset *d, const char *path, int array,
+    int64_t row, struct pnet_cloud *c, char warning[256], struct pnet_error *e);
 /* Loads an entry; `warning` (or NULL) as in pnet_cloud_read. Without `with_labels` labels are not read. The caller frees the
    content of `l`. On failure `l` is empty, and the message names the file and, if known, the row. */
 enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split split,

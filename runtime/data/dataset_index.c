@@ -264,7 +264,7 @@ static void read_clouds(struct pnet_index *r, const struct pnet_yaml_node *n, en
     pnet_paths_free(&pairs);
 }
 
-static int32_t array_label(struct pnet_index *r, const struct pnet_yaml_node *n,
+int32_t pnet_index_row_label(struct pnet_index *r, const struct pnet_yaml_node *n,
     const struct pnet_array *a, const char *path, int64_t row)
 {
     if (!a->labels.dims) return PNET_LABEL_NONE;
@@ -288,28 +288,25 @@ static void add_rows(struct pnet_index *r, const struct pnet_yaml_node *n, enum 
     for (int64_t row = 0; row < a->points.shape[0] && pnet_yaml_ok(r->y); row++) {
         if (!pnet_index_takes(&share, row)) continue;
         struct pnet_entry entry = {.array = index, .row = row, .label = PNET_LABEL_NONE};
-        if (clouds) entry.label = array_label(r, n, a, path, row);
+        if (clouds) entry.label = pnet_index_row_label(r, n, a, path, row);
         entry.cloud = pnet_index_copy(r, path);
         pnet_index_add(r, s, entry);
     }
 }
 
-/* Returns what an entry says of an array, because entries that say the same share it, as train and val of one file do: its path
-   and the values of the keys, each with its length. The caller frees it; NULL: memory is out. */
-static char *array_key(const struct pnet_yaml_node *n, const char *path, const char *labels)
+/* Returns what stands for an array in the table, because entries that list the same one share it, as train and val of one file
+   do: its path and what else is said of it, each text with its length. The caller frees it; NULL: memory is out. */
+static char *array_key(const struct pnet_index_array *a, const char *path, const char *labels)
 {
-    static const char *const keys[] = {"points", "kind", "cell"};
+    const char *const texts[] = {path, a->points, labels};
     struct pnet_memory_stream key;
     if (!pnet_memory_stream_open(&key)) return NULL;
-    fprintf(key.file, "%zu:%s", strlen(path), path);
-    fprintf(key.file, "%zu:%s", labels ? strlen(labels) : 0, labels ? labels : "-");
-    for (int i = 0; i < COUNT(keys); i++) {
-        const struct pnet_yaml_node *value = pnet_yaml_get(n, keys[i]);
-        if (value && value->text)
-            fprintf(key.file, "%zu:%s", strlen(value->text), value->text);
+    for (int i = 0; i < COUNT(texts); i++)
+        if (texts[i])
+            fprintf(key.file, "%zu:%s", strlen(texts[i]), texts[i]);
         else
             fputc('-', key.file);
-    }
+    fprintf(key.file, "%d %a", (int)a->kind, a->cell_m);
     return pnet_memory_stream_close(&key, NULL);
 }
 
@@ -335,43 +332,41 @@ static void keep_array(struct pnet_index *r, char *key)
     if (!pnet_name_table_at(&r->arrays, key, strlen(key), array)) pnet_yaml_fail_memory(r->y);
 }
 
-/* What an entry says of its arrays. */
-struct array_entry {
-    const char *points;
-    enum pnet_array_kind kind;
-    double cell;
-};
-
-/* Reads one array, unless an entry before did. `labels`: an array of the same archive, or a path; NULL: none. */
-static void read_one_array(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
-    const struct array_entry *a, const char *path, const char *labels)
+int pnet_index_array(struct pnet_index *r, const struct pnet_yaml_node *n,
+    const struct pnet_index_array *a, const char *path, const char *labels)
 {
     struct pnet_dataset *d = r->d;
     struct pnet_error e;
-    char *key = array_key(n, path, labels);
-    int known = key ? (int)pnet_name_table_find(&r->arrays, key, strlen(key)) : -1;
+    char *key = array_key(a, path, labels);
+    int found = key ? (int)pnet_name_table_find(&r->arrays, key, strlen(key)) : -1;
     if (!key || !grow_arrays(r)) {
         pnet_yaml_fail_memory(r->y);
-    } else if (known >= 0) {
-        add_rows(r, n, s, path, known);
-    } else if (pnet_index_is_file(r, n, path)) {
+    } else if (found < 0 && pnet_index_is_file(r, n, path)) {
         enum pnet_status status = pnet_array_read(
-            path, a->points, labels, a->kind, a->cell, &d->arrays[d->array_count], &e);
+            path, a->points, labels, a->kind, a->cell_m, &d->arrays[d->array_count], &e);
         if (status) {
             pnet_index_fail(r, n, status, &e);
         } else {
+            found = d->array_count;
             keep_array(r, key);
             key = NULL;
-            add_rows(r, n, s, path, d->array_count - 1);
         }
     }
     free(key);
+    return found;
+}
+
+static void read_one_array(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s,
+    const struct pnet_index_array *a, const char *path, const char *labels)
+{
+    int array = pnet_index_array(r, n, a, path, labels);
+    if (array >= 0) add_rows(r, n, s, path, array);
 }
 
 /* Reads the arrays that match a pattern. Labels are arrays of the same archives, or files with the same text in the place
    of *. */
 static void read_many_arrays(struct pnet_index *r, const struct pnet_yaml_node *n,
-    enum pnet_split s, const struct array_entry *a, const char *pattern, const char *labels)
+    enum pnet_split s, const struct pnet_index_array *a, const char *pattern, const char *labels)
 {
     struct pnet_error e;
     struct pnet_paths paths = {.count = 0}, pairs = {.count = 0};
@@ -389,10 +384,10 @@ static void read_array(struct pnet_index *r, const struct pnet_yaml_node *n, enu
     const char *name, const char *labels)
 {
     static const char *const kinds[] = {"points", "voxels"};
-    struct array_entry a = {.points = pnet_yaml_string(r->y, pnet_yaml_get(n, "points"), NULL),
+    struct pnet_index_array a = {.points = pnet_yaml_string(r->y, pnet_yaml_get(n, "points"), NULL),
         .kind = (enum pnet_array_kind)pnet_yaml_choice(
             r->y, pnet_yaml_get(n, "kind"), kinds, COUNT(kinds), PNET_ARRAY_POINTS),
-        .cell = pnet_yaml_length(r->y, pnet_yaml_get(n, "cell"), 1e-6, 1e6, 1)};
+        .cell_m = pnet_yaml_length(r->y, pnet_yaml_get(n, "cell"), 1e-6, 1e6, 1)};
     if (pnet_yaml_get(n, "cell") && a.kind != PNET_ARRAY_VOXELS)
         pnet_yaml_fail(r->y, n, "cell: is for kind: voxels");
     if (r->d->unit.of_file && a.kind == PNET_ARRAY_POINTS)

@@ -3,6 +3,7 @@
 #define PNET_RUNTIME_DATASET_INDEX_H
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/dataset_array.h"
 #include "runtime/base/name_table.h"
 #include "runtime/base/yaml.h"
 
@@ -38,6 +39,20 @@ bool pnet_index_takes(const struct pnet_index_share *s, int64_t i);
 
 /* Reads the label of an entry: the name of a class, or a raw label. */
 int32_t pnet_index_label(struct pnet_index *r, const struct pnet_yaml_node *n);
+
+/* What an entry says of an array of many clouds. */
+struct pnet_index_array {
+    const char *points; /* its name in an archive, or NULL */
+    enum pnet_array_kind kind;
+    double cell_m;
+};
+/* Reads the array, unless an entry before did. `labels`: an array of the same archive, or a path; NULL: none. Returns the index
+   into d->arrays; -1, with an error: it cannot be read. */
+int pnet_index_array(struct pnet_index *r, const struct pnet_yaml_node *n,
+    const struct pnet_index_array *a, const char *path, const char *labels);
+/* Returns the class of a row of an array with one label a cloud; PNET_LABEL_NONE: it has no labels. */
+int32_t pnet_index_row_label(struct pnet_index *r, const struct pnet_yaml_node *n,
+    const struct pnet_array *a, const char *path, int64_t row);
 
 /* Reads an entry of a registration data set; in dataset_pairs.c. */
 void pnet_index_pairs(struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s);

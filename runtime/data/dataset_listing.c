@@ -5,10 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-void pnet_listing_add(struct pnet_listing *l, const char *source, const char *target, int64_t view)
+static void add(struct pnet_listing *l, struct pnet_entry entry, const char *source,
+    const char *target, int64_t view)
 {
     struct pnet_index *r = l->r;
-    struct pnet_entry entry = {.array = -1, .label = l->label};
+    entry.label = l->label;
     entry.cloud = pnet_index_copy(r, source);
     entry.pair = calloc(1, sizeof *entry.pair);
     if (!entry.pair) {
@@ -20,6 +21,16 @@ void pnet_listing_add(struct pnet_listing *l, const char *source, const char *ta
     entry.pair->view = view;
     if (target) entry.pair->target = pnet_index_copy(r, target);
     pnet_index_add(r, l->split, entry);
+}
+
+void pnet_listing_add(struct pnet_listing *l, const char *source, const char *target, int64_t view)
+{
+    add(l, (struct pnet_entry){.array = -1}, source, target, view);
+}
+
+void pnet_listing_add_row(struct pnet_listing *l, const char *path, int array, int64_t row)
+{
+    add(l, (struct pnet_entry){.array = array, .row = row}, path, path, 0);
 }
 
 bool pnet_listing_pair(struct pnet_listing *l, const char *source, const char *target)
@@ -39,7 +50,7 @@ struct pnet_listing pnet_listing_begin(
         .n = n,
         .split = s,
         .share = pnet_index_share(r, n),
-        .common = {.pose = pnet_pose_identity(), .views = -1, .partial = -1},
+        .common = {.pose = pnet_pose_identity(), .views = -1, .partial = -1, .array = -1},
         .label = PNET_LABEL_NONE};
 }
 

@@ -22,6 +22,8 @@ struct pnet_listing pnet_listing_begin(
     struct pnet_index *r, const struct pnet_yaml_node *n, enum pnet_split s);
 /* Adds an entry with copies of the names; `target` NULL: the pair is made from one file, as number `view` of its views. */
 void pnet_listing_add(struct pnet_listing *l, const char *source, const char *target, int64_t view);
+/* Adds an entry of row `row` of the array, in the file `path`, and of the row of the array in l->common. */
+void pnet_listing_add_row(struct pnet_listing *l, const char *path, int array, int64_t row);
 /* Lists one pair of files. It counts for keep_every and drop_every even if its files are missing and it is left out. Returns
    whether it was added. */
 bool pnet_listing_pair(struct pnet_listing *l, const char *source, const char *target);

@@ -214,6 +214,20 @@ enum pnet_status pnet_dataset_read_cloud(const struct pnet_dataset *d, const cha
     return status;
 }
 
+enum pnet_status pnet_dataset_read_row(const struct pnet_dataset *d, const char *path, int array,
+    int64_t row, struct pnet_cloud *c, char warning[256], struct pnet_error *e)
+{
+    if (array < 0) return pnet_dataset_read_cloud(d, path, c, warning, e);
+    const struct pnet_cloud_hints hints = pnet_dataset_hints(d);
+    char name[NAME_MOST];
+    snprintf(name, sizeof name, "%s[%" PRId64 "]", path, row);
+    enum pnet_status status = pnet_array_cloud(&d->arrays[array], row, &hints, c, e);
+    if (!status && warning) pnet_cloud_doubts(c, &hints, name, "", warning);
+    if (!status) status = pnet_cloud_name_columns(d->columns, d->column_count, c, name, e);
+    if (status) pnet_cloud_free(c);
+    return status;
+}
+
 enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split split,
     int64_t index, bool with_labels, struct pnet_labelled *l, char warning[256],
     struct pnet_error *e)
@@ -224,15 +238,8 @@ enum pnet_status pnet_dataset_load(const struct pnet_dataset *d, enum pnet_split
     *l = (struct pnet_labelled){.labels = NULL};
     if (warning) warning[0] = 0;
     pnet_entry_name(entry, name, NAME_MOST);
-    if (entry->array >= 0) {
-        const struct pnet_cloud_hints hints = pnet_dataset_hints(d);
-        status = pnet_array_cloud(&d->arrays[entry->array], entry->row, &hints, &l->cloud, e);
-        if (!status && warning) pnet_cloud_doubts(&l->cloud, &hints, name, "", warning);
-        if (!status)
-            status = pnet_cloud_name_columns(d->columns, d->column_count, &l->cloud, name, e);
-    } else {
-        status = pnet_dataset_read_cloud(d, entry->cloud, &l->cloud, warning, e);
-    }
+    status =
+        pnet_dataset_read_row(d, entry->cloud, entry->array, entry->row, &l->cloud, warning, e);
     if (!status && with_labels) status = load_labels(d, entry, name, l, e);
     if (status) pnet_labelled_free(l);
     return status;

@@ -399,11 +399,11 @@ enum pnet_status pnet_dataset_load_pair(const struct pnet_dataset *d, enum pnet_
     const struct pnet_pair *pair = entry->pair;
     *p = (struct pnet_loaded_pair){.pose = pnet_pose_identity()};
     if (warning) warning[0][0] = warning[1][0] = 0;
-    enum pnet_status status =
-        pnet_dataset_read_cloud(d, entry->cloud, &p->source, warning ? warning[0] : NULL, e);
+    enum pnet_status status = pnet_dataset_read_row(
+        d, entry->cloud, entry->array, entry->row, &p->source, warning ? warning[0] : NULL, e);
     if (!status && pair->target)
-        status =
-            pnet_dataset_read_cloud(d, pair->target, &p->target, warning ? warning[1] : NULL, e);
+        status = pnet_dataset_read_row(
+            d, pair->target, pair->array, pair->row, &p->target, warning ? warning[1] : NULL, e);
     if (!status && pair->turned) pnet_pair_turn_source(pair, &p->source);
     if (!status && d->task == PNET_COMPLETION && pair->target)
         status = pnet_cloud_move_offset(&p->source, p->target.offset, e);

@@ -1,6 +1,7 @@
 /* Completion: how many points the clouds of an entry have, and how both clouds are made from a mesh.
 
      {partial: p/0*.ply, full: f/0*.ply, points: 2048, full_points: 16384}
+     {array: mvp.h5, partial: incomplete_pcds, full: complete_pcds, labels: labels}
      {mesh: chairs/0*.off, points: 16384, views: {count: 8, kind: depth, points: 2048}}
      {full: chairs/0*.npy, full_points: 8192, views: {count: 8, kind: cut, points: 2048}}
 

@@ -235,7 +235,9 @@ static void list_entry(struct scan *scan, const struct pnet_entry *entry, bool f
     unsigned roles = entry->pair && !target ? 3 : 1;
     if (is_mesh(scan->d, entry)) return;
     scan->items[scan->count++] = (struct item){entry->cloud, entry->array, entry->row, roles, fed};
-    if (target) scan->items[scan->count++] = (struct item){target, -1, 0, 2, fed};
+    if (target)
+        scan->items[scan->count++] =
+            (struct item){target, entry->pair->array, entry->pair->row, 2, fed};
 }
 
 static int by_path(const void *a, const void *b)

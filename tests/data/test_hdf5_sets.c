@@ -1,5 +1,5 @@
 /* Data sets of HDF5 files: ModelNet40 lists clouds with a label each, ScanObjectNN masks of their points; Completion3D has one
-   cloud a file. */
+   cloud a file, MVP several partial clouds of each full one. */
 #include "runtime/data/dataset.h"
 #include "tests/data/folder.h"
 #include "tests/io/hdf5_files.h"
@@ -59,6 +59,56 @@ static void check_completion(const struct folder *f)
     pnet_dataset_free(d);
 }
 
+static void expect_bad(const struct folder *f, const char *entry, const char *message)
+{
+    struct pnet_dataset *d;
+    struct pnet_error e = {.message = ""};
+    char begin[200];
+    snprintf(begin, sizeof begin, head, "completion");
+    folder_print(f, "dataset.yaml", "%strain: [%s]\n", begin, entry);
+    CHECK(pnet_dataset_read(f->path, &d, &e) == PNET_BAD_DATA && !d);
+    CHECKF(strstr(e.message, message), "%s", e.message);
+}
+
+/* Partial cloud i is of the full cloud i / 3. */
+static void check_arrays_of_pairs(const struct folder *f)
+{
+    struct pnet_loaded_pair p;
+    struct pnet_error e = {.message = ""};
+    const pnet_hid number = h5_id("H5T_NATIVE_FLOAT_g"), single = h5_id("H5T_IEEE_F32LE_g");
+    const float labels[6] = {0, 0, 0, 2, 2, 2};
+    float data[36];
+    char name[600];
+    for (int i = 0; i < 36; i++) data[i] = (float)i;
+    h5_begin(folder_path(f, "mvp.h5"));
+    h5_add_as(
+        "incomplete_pcds", single, number, H5_UNCHECKED, 3, (const uint64_t[]){6, 2, 3}, data);
+    h5_add_as("complete_pcds", single, number, H5_UNCHECKED, 3, (const uint64_t[]){2, 5, 3}, data);
+    h5_add("labels", "STD_I64LE", "NATIVE_FLOAT", 6, 0, labels);
+    h5_end();
+    struct pnet_dataset *d = read_index(f, "completion",
+        "train: [{array: mvp.h5, partial: incomplete_pcds, full: complete_pcds, labels: labels, "
+        "drop_every: 5}]\n"
+        "test: [{array: mvp.h5, partial: incomplete_pcds, full: complete_pcds}]\n");
+    CHECK(d->counts[PNET_TRAIN] == 4 && d->counts[PNET_TEST] == 6 && d->array_count == 3);
+    CHECK(d->entries[PNET_TRAIN][1].label == 0 && d->entries[PNET_TRAIN][2].label == 2);
+    CHECK(d->entries[PNET_TEST][0].label == PNET_LABEL_NONE);
+    CHECKF(!pnet_dataset_load_pair(d, PNET_TRAIN, 3, &p, NULL, &e), "%s", e.message);
+    CHECK(p.source.rows == 2 && p.source.xyz[0] == 24 && p.source.xyz[5] == 29);
+    CHECK(p.target.rows == 5 && p.target.xyz[0] == 15 && p.target.xyz[14] == 29);
+    pnet_entry_name(&d->entries[PNET_TRAIN][3], name, sizeof name);
+    CHECKF(strstr(name, "mvp.h5[4]"), "%s", name);
+    pnet_loaded_pair_free(&p);
+    pnet_dataset_free(d);
+
+    expect_bad(f, "{array: mvp.h5, partial: complete_pcds, full: incomplete_pcds}",
+        "2 partial clouds of 6 full ones");
+    expect_bad(f, "{array: mvp.h5, partial: incomplete_pcds}", "full");
+    expect_bad(f, "{array: mvp.h5, partial: incomplete_pcds, full: none}", "\"none\"");
+    expect_bad(f, "{array: mvp.h5, partial: incomplete_pcds, full: complete_pcds, label: bed}",
+        "label: not together with `array`");
+}
+
 int main(void)
 {
     if (!h5_find()) exit(77); /* skipped */
@@ -89,6 +139,7 @@ int main(void)
     pnet_labelled_free(&l);
     pnet_dataset_free(d);
     check_completion(&f);
+    check_arrays_of_pairs(&f);
     folder_remove(&f);
     return check_end();
 }
