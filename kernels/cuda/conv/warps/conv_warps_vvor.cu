@@ -296,6 +296,27 @@ static __device__ __forceinline__ void move_units(
     }
 }
 
+/* The rows of all stages that are copied so. */
+template <class C> struct unit_stages {
+    row_starts starts;
+    bool last;              /* is there a unit behind those of a row? */
+    uint32_t stage, behind; /* the stages, and the units behind their rows */
+    __device__ __forceinline__ void copy(const side_copies &c, const part_pairs<C> &p, int to)
+    {
+        uint32_t at = stage + to * C::STEP_BYTES;
+        starts.set(to, last ? copy_part_units<C, true>(c, p, at, behind + to * C::ROWS * 32)
+                            : copy_part_units<C, false>(c, p, at, 0));
+    }
+    __device__ __forceinline__ void move(const side_copies &c, int from)
+    {
+        uint32_t at = stage + from * C::STEP_BYTES;
+        if (last)
+            move_units<C, true>(c, starts.of(from), at, behind + from * C::ROWS * 32);
+        else
+            move_units<C, false>(c, starts.of(from), at, 0);
+    }
+};
+
 /* The numbers of a part in float32: they wait in registers while the part before them is multiplied. */
 template <class C> struct part_numbers {
     float row[C::OWN][8], other[C::OWN][8];
@@ -536,36 +557,25 @@ static __global__ __launch_bounds__(SORTED_THREADS, C::BLOCKS) void warps_vvor(
     bool more = ahead.next();
     if (more) load_pairs<C>(pairs, j, ahead);
     part_numbers<C> numbers;
-    auto load = [&]() {
-        if (!more) return;
-        load_numbers<C>(numbers, c, pairs);
-        more = ahead.next();
-        if (more) load_pairs<C>(pairs, j, ahead);
-    };
-    row_starts starts = {};
-    bool last = has_last_unit<C>(max(c.rows_left, c.gathered_left)); /* MOVES */
-    auto last_units = [&](int stage) {
-        return base + stages * C::STEP_BYTES + stage * C::ROWS * 32;
-    };
-    auto copy = [&]() {
+    unit_stages<C> units = {{}, has_last_unit<C>(max(c.rows_left, c.gathered_left)), base,
+        base + stages * C::STEP_BYTES};
+    auto fetch = [&]() {
         if (more) {
-            if constexpr (C::MOVES)
-                starts.set(
-                    to, last ? copy_part_units<C, true>(
-                                   c, pairs, base + to * C::STEP_BYTES, last_units(to))
-                             : copy_part_units<C, false>(c, pairs, base + to * C::STEP_BYTES, 0));
+            if constexpr (C::FLOATS)
+                load_numbers<C>(numbers, c, pairs);
+            else if constexpr (C::MOVES)
+                units.copy(c, pairs, to);
             else
                 copy_part<C>(c, pairs, base + to * C::STEP_BYTES);
             more = ahead.next();
             if (more) load_pairs<C>(pairs, j, ahead);
         }
-        copies_commit();
-        to = to + 1 == stages ? 0 : to + 1;
+        if constexpr (!C::FLOATS) {
+            copies_commit();
+            to = to + 1 == stages ? 0 : to + 1;
+        }
     };
-    if constexpr (C::FLOATS)
-        load();
-    else
-        for (int i = 0; i < stages - 1; i++) copy();
+    for (int i = 0; i < (C::FLOATS ? 1 : stages - 1); i++) fetch();
     cell_sums<C> sums;
     float before[C::SPLIT ? SUMS_OF_A_THREAD<C> : 1];
     if constexpr (C::SPLIT) sums.before = (uint32_t)__cvta_generic_to_local(before);
@@ -578,19 +588,13 @@ static __global__ __launch_bounds__(SORTED_THREADS, C::BLOCKS) void warps_vvor(
         }
         if constexpr (C::FLOATS) {
             store_numbers<C>(numbers, c, base + at * C::STEP_BYTES);
-            load();
+            fetch();
             __syncthreads();
         } else {
             wait_part(stages);
-            if constexpr (C::MOVES) {
-                uint32_t stage = base + at * C::STEP_BYTES;
-                if (last)
-                    move_units<C, true>(c, starts.of(at), stage, last_units(at));
-                else
-                    move_units<C, false>(c, starts.of(at), stage, 0);
-            }
+            if constexpr (C::MOVES) units.move(c, at);
             __syncthreads();
-            copy();
+            fetch();
         }
         sums.add(base + at * C::STEP_BYTES);
         at = at + 1 == stages ? 0 : at + 1;
