@@ -9,6 +9,7 @@
 #include "runtime/data/sample.h"
 #include "runtime/run/runner.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,34 @@ static void print_buffers(const struct pnet_plan *p, const struct pnet_layout *l
                 p->steps[s].backward ? "backward" : "forward", p->nodes[p->steps[s].node].path);
 }
 
+/* The receptive field of a result of inference. */
+static enum pnet_status print_field(const struct pnet_plan *p, struct pnet_error *e)
+{
+    struct pnet_receptive_field r;
+    if (p->result < 0) return PNET_OK;
+    enum pnet_status st = pnet_plan_receptive_field(p, p->result, &r, e);
+    if (st) return st;
+    if (isfinite(r.metres))
+        printf("field:       %.4g m on each axis, from a point to what its result depends on\n",
+            r.metres);
+    else
+        printf("field:       not bounded%s%s: a result depends on all points of the cloud\n",
+            r.node < 0 ? "" : " behind ", r.node < 0 ? "" : p->nodes[r.node].path);
+    return PNET_OK;
+}
+
+static enum pnet_status json_field(
+    const struct pnet_plan *p, struct pnet_json *j, struct pnet_error *e)
+{
+    struct pnet_receptive_field r;
+    if (p->result < 0) return PNET_OK;
+    enum pnet_status st = pnet_plan_receptive_field(p, p->result, &r, e);
+    if (st) return st;
+    pnet_json_double(j, "receptive_field_m", r.metres);
+    if (r.node >= 0) pnet_json_string(j, "unbounded_behind", p->nodes[r.node].path);
+    return PNET_OK;
+}
+
 static void print_peak(const struct pnet_plan *p, const struct pnet_peak *k)
 {
     char a[32];
@@ -145,6 +174,7 @@ static enum pnet_status print_json(const struct pnet_bound *b, const struct pnet
     for (int id = 0; id < PNET_GEO_KINDS; id++)
         print_json_list(p, c, pnet_geo_kind((enum pnet_geo_id)id), &j);
     enum pnet_status st = pnet_cli_print_json_kernels(b, c, &j, e);
+    if (!st) st = json_field(p, &j, e);
     if (st) {
         pnet_json_free(&j);
         return st;
@@ -228,6 +258,7 @@ static int show(const struct pnet_bound *b, const struct plan_request *r)
             print_counts(p, &slot->counts);
             if (!r->quiet) st = pnet_cli_print_kernels(b, &slot->counts, &e);
             if (!r->quiet && !st) print_buffers(p, &layout);
+            if (!st) st = print_field(p, &e);
             if (!st) print_peak(p, &k);
         }
         if (!st && r->memory && k.total > r->memory) {

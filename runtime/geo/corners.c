@@ -164,6 +164,17 @@ static void json(
     pnet_json_int(j, "corners", c->of[item][0]);
 }
 
+/* Voxels within one and a half of a query, or its own. Where none has a point, `outside` may take one from anywhere; that of a
+   query always has where the level was sampled from that of the queries. */
+static struct pnet_geo_reach reach(const struct pnet_plan *p, const struct pnet_geo_request *q)
+{
+    double far = p->levels[q->b].cell * (q->corners.kind == PNET_CORNERS_NEAREST ? 1 : 1.5);
+    if (q->corners.outside && (!pnet_level_reaches(p->levels, q->a, q->b) ||
+                                  isinf(pnet_geo_parent_reach(p, q->a, q->b).apart)))
+        return pnet_geo_anywhere();
+    return (struct pnet_geo_reach){far, {far, (double)INFINITY}};
+}
+
 const struct pnet_geo_kind pnet_geo_corners = {
     .name = "corners",
     .counts = 1,
@@ -173,6 +184,7 @@ const struct pnet_geo_kind pnet_geo_corners = {
     .mix = mix,
     .needs = needs,
     .owner = owner,
+    .reach = reach,
     .walk = walk,
     .view = view,
     .assume = assume,

@@ -39,11 +39,22 @@ static void assume(const struct pnet_plan *p, int item, unsigned forms, struct p
     c->rows[level] = pnet_geo_assumed((double)c->rows[info->finer] * pow(ratio, -1.6));
 }
 
+/* Whether a row is there and which point it keeps, the points of its cell decide. */
+static struct pnet_geo_reach reach(const struct pnet_plan *p, const struct pnet_geo_request *q)
+{
+    int finest = q->a;
+    while (p->levels[finest].kind == PNET_GEO_GRID) finest = p->levels[finest].finer;
+    if (p->levels[finest].kind != PNET_GEO_INPUT) return pnet_geo_anywhere();
+    struct pnet_geo_reach r = pnet_geo_parent_reach(p, finest, q->a);
+    return (struct pnet_geo_reach){r.apart, {r.beyond[1], r.beyond[1]}};
+}
+
 const struct pnet_geo_kind pnet_geo_grid = {
     .name = "level",
     .flags = PNET_GEO_LEVEL,
     .part = {[LEVEL_PARENT] = PNET_PART_MAPS},
     .owner = pnet_level_owner,
+    .reach = reach,
     .walk = walk,
     .view = pnet_level_view,
     .assume = assume,

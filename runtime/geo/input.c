@@ -75,11 +75,19 @@ static void walk(struct pnet_geo_walk *w)
     order(w, in, arrived, to, rows, work);
 }
 
+static struct pnet_geo_reach reach(const struct pnet_plan *p, const struct pnet_geo_request *q)
+{
+    (void)p;
+    (void)q;
+    return (struct pnet_geo_reach){0, {0, 0}};
+}
+
 const struct pnet_geo_kind pnet_geo_input = {
     .name = "level",
     .flags = PNET_GEO_LEVEL,
     .part = {[LEVEL_PARENT] = PNET_PART_MAPS},
     .owner = pnet_level_owner,
+    .reach = reach,
     .walk = walk,
     .view = pnet_level_view,
     .heading = "levels:",

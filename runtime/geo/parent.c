@@ -83,10 +83,16 @@ static void view(const struct pnet_geo_look *l, struct pnet_geo_view *v)
         v->child = pnet_look_data(l, l->item, MAP_CHILD);
 }
 
+static struct pnet_geo_reach reach(const struct pnet_plan *p, const struct pnet_geo_request *q)
+{
+    return pnet_geo_parent_reach(p, q->a, q->b);
+}
+
 const struct pnet_geo_kind pnet_geo_parent = {
     .name = "parent",
     .part = {PNET_PART_MAPS, PNET_PART_MAPS, PNET_PART_MAPS},
     .owner = owner,
+    .reach = reach,
     .walk = walk,
     .view = view,
 };

@@ -299,6 +299,31 @@ static void json(
     pnet_json_int(j, "layers", p->geo[item].users);
 }
 
+/* By window: a centre lies in the voxels u to u + s - 1 of the neighbours' grid on each axis, its neighbours in u - (K - 1) / 2
+   to u + (K - 1) / 2, or, with even K, in u to u + K - 1. */
+static struct pnet_geo_reach window_reach(int kernel, double cell, double edge)
+{
+    if (kernel % 2) {
+        double half = (kernel - 1) / 2 * cell;
+        return (struct pnet_geo_reach){edge + half, {half, half + edge - cell}};
+    }
+    double all = kernel * cell;
+    return (struct pnet_geo_reach){fmax(edge, all), {fmax(all - edge, 0), fmax(all, edge) - cell}};
+}
+
+/* By radius: from the centre, or from that of voxel u; and each child. */
+static struct pnet_geo_reach reach(const struct pnet_plan *p, const struct pnet_geo_request *q)
+{
+    const struct pnet_neighbourhood *nb = &q->triplets.nb;
+    double cell = p->levels[q->b].cell, edge = p->levels[q->a].cell, far = (double)nb->radius;
+    if (nb->knn) return pnet_geo_anywhere();
+    if (nb->pointwise) return (struct pnet_geo_reach){0, {0, 0}};
+    if (nb->degrade & PNET_NEIGHBOUR) return window_reach(nb->kernel, cell, edge);
+    if (nb->degrade & PNET_CENTRE) far += edge;
+    if (q->a != q->b) far = fmax(far, pnet_geo_parent_reach(p, q->b, q->a).apart);
+    return (struct pnet_geo_reach){far, {far + cell, far + edge}};
+}
+
 const struct pnet_geo_kind pnet_geo_triplets = {
     .name = "triplets",
     .flags = PNET_GEO_SEARCHES,
@@ -311,6 +336,7 @@ const struct pnet_geo_kind pnet_geo_triplets = {
     .mix = mix,
     .needs = needs,
     .owner = owner,
+    .reach = reach,
     .walk = walk,
     .view = view,
     .assume = assume,

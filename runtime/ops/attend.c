@@ -207,6 +207,7 @@ const struct pnet_op pnet_op_attend = {
             [CELL] = {"cell", PNET_ARG_LENGTH, "", 1e-6, 1e5, NULL,
                 "edge of the voxels of an order, instead of the cells of the level"},
         },
+    .flags = PNET_OF_SAMPLE,
     .keep = PNET_KEEP_IN0 | PNET_KEEP_OUT,
     .rule = rule,
     .work = work,

@@ -42,7 +42,7 @@ const struct pnet_op pnet_op_instancenorm = {
             [IN] = {"x", PNET_ARG_VALUE, NULL, 0, 0, NULL, "features"},
             [EPS] = {"eps", PNET_ARG_REAL, "1e-5", 1e-12, 1, NULL, "added to the variance"},
         },
-    .flags = PNET_FUSES_SUM | PNET_FUSES_ACT | PNET_IN_PLACE | PNET_GRAD_IN_PLACE,
+    .flags = PNET_FUSES_SUM | PNET_FUSES_ACT | PNET_IN_PLACE | PNET_GRAD_IN_PLACE | PNET_OF_SAMPLE,
     .keep = PNET_KEEP_IN0,
     .rule = rule,
     .work = work,

@@ -48,6 +48,42 @@ bool pnet_geo_searched(const struct pnet_plan *p, int level)
     return false;
 }
 
+struct pnet_geo_reach pnet_geo_anywhere(void)
+{
+    double far = (double)INFINITY;
+    return (struct pnet_geo_reach){far, {far, far}};
+}
+
+struct pnet_geo_reach pnet_geo_reach(const struct pnet_plan *p, const struct pnet_geo_request *q)
+{
+    const struct pnet_geo_kind *kind = pnet_geo_kind(q->kind);
+    return kind->reach ? kind->reach(p, q) : pnet_geo_anywhere();
+}
+
+struct pnet_geo_reach pnet_geo_level_reach(const struct pnet_plan *p, int level)
+{
+    return pnet_geo_reach(
+        p, &(struct pnet_geo_request){.kind = p->levels[level].kind, .a = level, .b = level});
+}
+
+struct pnet_geo_reach pnet_geo_parent_reach(const struct pnet_plan *p, int fine, int coarse)
+{
+    double inner = p->levels[fine].kind == PNET_GEO_GRID ? p->levels[fine].cell : 0,
+           outer = p->levels[coarse].cell;
+    for (int l = coarse; l != fine; l = p->levels[l].finer) {
+        const struct pnet_level_info *level = &p->levels[l];
+        if (level->kind != PNET_GEO_GRID) return pnet_geo_anywhere();
+        const struct pnet_level_info *below = &p->levels[level->finer];
+        bool nests = below->kind == PNET_GEO_INPUT ||
+                     (below->kind == PNET_GEO_GRID && below->grid.base == level->grid.base &&
+                         level->grid.factor % below->grid.factor == 0);
+        if (!nests) return pnet_geo_anywhere();
+    }
+    if (fine == coarse) return (struct pnet_geo_reach){0, {0, 0}};
+    return (struct pnet_geo_reach){
+        outer, {outer - inner, 0}}; /* both rows lie in the coarse cell */
+}
+
 int64_t pnet_generated_rows(const struct pnet_level_info *l, const struct pnet_counts *c)
 {
     int64_t rows = c->rows[l->from];

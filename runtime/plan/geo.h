@@ -113,6 +113,14 @@ enum pnet_geo_owner {
     PNET_OWNER_PASSING, /* likewise, and each item of the kind writes it anew */
 };
 
+/* How far apart on an axis the rows lie that an item joins, metres; INFINITY: not bounded. Of levels without cells the cell of a
+   row is its place. */
+struct pnet_geo_reach {
+    double apart; /* the places of two rows, one of each level */
+    double beyond
+        [2]; /* how far the cell of the row of `b` reaches beyond that of the row of `a`; of that of `a` beyond that of `b` */
+};
+
 struct pnet_geo_walk;
 struct pnet_geo_look;
 
@@ -138,6 +146,9 @@ struct pnet_geo_kind {
     int (*reads)(const struct pnet_geo_request *q);
     /* Where a buffer of an item with these forms lies. NULL: in the slot. */
     enum pnet_geo_owner (*owner)(const struct pnet_plan *p, int item, unsigned forms, int which);
+    /* How far apart the rows lie that an item joins. Of a kind of levels: the points of the input that decide whether a row is
+       there, and where, from that row, and how far they lie beyond its cell (beyond[0]). NULL: anywhere in the sample. */
+    struct pnet_geo_reach (*reach)(const struct pnet_plan *p, const struct pnet_geo_request *q);
     /* Goes through everything that building an item takes, in its order: memory by pnet_geo_buffer and pnet_geo_scratch,
        and the kernels where pnet_geo_builds says so. One walk sizes an item and builds it. NULL: no item (sample, scalar). */
     void (*walk)(struct pnet_geo_walk *w);
@@ -167,6 +178,13 @@ int pnet_geo_level_item(const struct pnet_plan *p, int level);
 int pnet_geo_find(const struct pnet_plan *p, const struct pnet_geo_request *q);
 /* Is a level searched, so that it needs keys? */
 bool pnet_geo_searched(const struct pnet_plan *p, int level);
+/* The reach of an item of that request, and of the item that gives a level its rows. */
+struct pnet_geo_reach pnet_geo_reach(const struct pnet_plan *p, const struct pnet_geo_request *q);
+struct pnet_geo_reach pnet_geo_level_reach(const struct pnet_plan *p, int level);
+/* The reach of a map from the rows of a level, `a`, to those that stand for them on a coarser one, `b`. */
+struct pnet_geo_reach pnet_geo_parent_reach(const struct pnet_plan *p, int fine, int coarse);
+/* That of levels of which nothing is known. */
+struct pnet_geo_reach pnet_geo_anywhere(void);
 /* Rows of POINTS from counts of the level that they are generated for. More than PNET_MAX_ROWS where that level has, so that no
    chain of levels overflows. */
 int64_t pnet_generated_rows(const struct pnet_level_info *l, const struct pnet_counts *c);

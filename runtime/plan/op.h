@@ -336,6 +336,7 @@ enum pnet_op_flags {
     PNET_LESS_IS_BETTER = 262144, /* metrics: the headline is an error */
     PNET_MOVES_SCORES =
         1048576, /* where in[0] holds scores of classes, so does out, on other points */
+    PNET_OF_SAMPLE = 2097152, /* each row of out depends on all rows of its sample in in[0] */
 };
 
 enum pnet_keep { /* what backward reads */

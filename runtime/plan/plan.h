@@ -146,6 +146,18 @@ struct pnet_plan {
 /* Does the node sum over triplets, so that an algorithm is chosen for it? */
 bool pnet_plan_convolves(const struct pnet_plan *p, int node);
 
+/* The radius of a receptive field: how far the points lie at most, on each axis, that a row of a tensor depends on, from where
+   the row lies. */
+struct pnet_receptive_field {
+    double metres; /* INFINITY: anywhere in the sample */
+    int node; /* then: the first on the way from the inputs whose result has no bound; -1: an input; else -1 */
+};
+
+/* Of a tensor in inference. Distances are those of exact arithmetic: of coordinates in float32, some 1e-6 of the largest one come
+   on top. PNET_NO_MEMORY. */
+enum pnet_status pnet_plan_receptive_field(const struct pnet_plan *p, int tensor,
+    struct pnet_receptive_field *reach, struct pnet_error *e);
+
 /* Is the tensor the places of generated points: a row of three channels for each? Inference stores them in float32, and writes
    them as a cloud. */
 bool pnet_plan_is_cloud(const struct pnet_plan *p, int tensor);

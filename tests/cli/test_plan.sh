@@ -69,7 +69,7 @@ echo "$documented" | while IFS='|' read -r _ keys unit _; do
 done >"$work/units"
 check "units: $(cat "$work/units")" test ! -s "$work/units"
 : >"$work/printed"
-for of in "$model --input $cloud --train" "$work/kinds.pnet --input $cloud" "models/fcgf_3dmatch.pnet --points 5000 --train --device cuda --architecture 90"; do
+for of in "$model --input $cloud --train" "$model --input $cloud" "$work/kinds.pnet --input $cloud" "models/fcgf_3dmatch.pnet --points 5000 --train --device cuda --architecture 90"; do
     # shellcheck disable=SC2086
     run 0 plan $of --json
     valid_json "$out"
