@@ -60,7 +60,7 @@ static struct field of_node(const struct pnet_plan *p, int node, const struct fi
 {
     const struct pnet_node *n = &p->nodes[node];
     int level = p->tensors[n->out].type.level;
-    struct field f = of_level(p, level, node);
+    struct field f = {0, 0, -1};
     for (int i = 0; i < n->in_count; i++) {
         int from = p->tensors[n->in[i]].type.level;
         struct field in = both(fields[n->in[i]], of_level(p, from, node));
@@ -72,7 +72,7 @@ static struct field of_node(const struct pnet_plan *p, int node, const struct fi
         if (bounded && isinf(in.metres)) in.node = node;
         f = both(f, in);
     }
-    return f;
+    return both(f, of_level(p, level, node));
 }
 
 enum pnet_status pnet_plan_receptive_field(

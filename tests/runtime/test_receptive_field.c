@@ -50,6 +50,7 @@ static const struct {
     {"a -> linear(8) -> groupnorm(groups=4) -> upsample(to=level(p))", "test.out.groupnorm"},
     {"a -> upsample(to=level(p), kind=inverse_distance)", "test.out.upsample"},
     {"a -> pool(max, to=sample) -> expand(to=level(p))", "test.out.pool"},
+    {"a -> pool(max, to=sample) -> linear(5) -> relu", "test.out.pool"},
     {"a -> pool(max, to=chunks(g[0], 8)) -> upsample(to=level(p))", "test.out.pool"},
     {"a -> linear(48) -> attend(heads=2, bucket=64) -> upsample(to=level(p))", "test.out.attend"},
 };
