@@ -304,7 +304,8 @@ static void json(
 static struct pnet_geo_reach window_reach(int kernel, double cell, double edge)
 {
     if (kernel % 2) {
-        double half = (kernel - 1) / 2 * cell;
+        int cells = (kernel - 1) / 2;
+        double half = cells * cell;
         return (struct pnet_geo_reach){edge + half, {half, half + edge - cell}};
     }
     double all = kernel * cell;
