@@ -5,6 +5,7 @@
 #include "compiler/cli/origin.h"
 #include "compiler/cli/result_columns.h"
 #include "compiler/cli/ranges.h"
+#include "compiler/cli/tiles.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
 #include "runtime/base/clock.h"
@@ -36,6 +37,7 @@ struct inference {
     bool settled; /* what colours are divided by */
     struct few_warnings outside;
     struct class_codes codes; /* of --classification; none: the result has columns of its own */
+    struct pnet_tiled_options tiles; /* without an edge: clouds are read whole */
 };
 
 /* row_of[file row]: the row of the cloud as loaded, or -1; NULL: no point was dropped. */
@@ -305,6 +307,37 @@ static enum pnet_status load_batch(struct inference *f, char *const *paths,
     return st;
 }
 
+/* When the parts of the work on a cloud ended, seconds. */
+struct moments {
+    double begun, loaded, prepared, computed;
+};
+
+/* Computes the result of a batch, which is freed. `input` stands in messages. */
+static enum pnet_status compute(struct inference *f, const char *input, struct pnet_batch *b,
+    float **result, int64_t *rows, struct moments *m, struct pnet_error *e)
+{
+    enum pnet_status st;
+    bool tiled = f->tiles.tiling.edge > 0;
+    m->prepared = pnet_seconds();
+    if (tiled) {
+        *rows = b->inputs[f->feed.input[0]].rows;
+        st = pnet_cli_tiled_result(
+            f->runner, b, f->feed.input[0], &f->tiles, input, f->quiet, result, e);
+    } else {
+        st = pnet_runner_prepare(f->runner, 0, b, e);
+        m->prepared = pnet_seconds();
+    }
+    pnet_batch_free(b);
+    if (st && st != PNET_INTERRUPTED) {
+        struct pnet_error nameless = *e; /* the geometry stage does not know the names of files */
+        pnet_error_set(e, st, "%s: ", input);
+        pnet_error_append(e, nameless.message);
+    }
+    if (!st && !tiled) st = pnet_runner_forward(f->runner, 0, false, 0, e);
+    m->computed = pnet_seconds();
+    return st || tiled ? st : pnet_runner_result(f->runner, 0, result, rows, e);
+}
+
 /* `paths`: a cloud for each input of the feed. */
 static enum pnet_status infer_one(
     struct inference *f, char *const *paths, const char *output, struct pnet_error *e)
@@ -315,19 +348,10 @@ static enum pnet_status infer_one(
     int64_t rows;
     int place = place_of_result(f);
     const char *input = paths[place];
-    double begin = pnet_seconds();
+    struct moments m = {.begun = pnet_seconds()};
     enum pnet_status st = load_batch(f, paths, clouds, &b, e);
-    double loaded = pnet_seconds();
-    if (!st && (st = pnet_runner_prepare(f->runner, 0, b, e))) {
-        struct pnet_error nameless = *e; /* the geometry stage does not know the names of files */
-        pnet_error_set(e, st, "%s: ", input);
-        pnet_error_append(e, nameless.message);
-    }
-    pnet_batch_free(b);
-    double prepared = pnet_seconds();
-    if (!st) st = pnet_runner_forward(f->runner, 0, false, 0, e);
-    double computed = pnet_seconds();
-    if (!st) st = pnet_runner_result(f->runner, 0, &result, &rows, e);
+    m.loaded = pnet_seconds();
+    if (!st) st = compute(f, input, b, &result, &rows, &m, e);
     if (!st) warn_of_results(f, input, result, rows);
     if (!st) st = write_result(f, input, output, &clouds[place], result, rows, e);
     if (!st && f->verbose) {
@@ -335,8 +359,8 @@ static enum pnet_status infer_one(
         fprintf(stderr,
             "%s: %lld points, load %.0f ms, geometry %.0f ms, network %.0f ms, write %.0f ms\n",
             pnet_printable(input, shown, sizeof shown), (long long)clouds[place].rows,
-            1e3 * (loaded - begin), 1e3 * (prepared - loaded), 1e3 * (computed - prepared),
-            1e3 * (pnet_seconds() - computed));
+            1e3 * (m.loaded - m.begun), 1e3 * (m.prepared - m.loaded),
+            1e3 * (m.computed - m.prepared), 1e3 * (pnet_seconds() - m.computed));
     }
     free(result);
     for (int k = 0; k < f->feed.count; k++) pnet_cloud_free(&clouds[k]);
@@ -523,6 +547,7 @@ struct infer_request {
     struct map_options map;
     struct text_list inputs;
     const char *model, *weights, *output, *net, *value, *format, *origin, *classification;
+    struct tile_options tiles;
     unsigned degrade;
 };
 
@@ -554,6 +579,7 @@ static int infer_clouds(
         st = pnet_cli_weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
     if (!st) st = pnet_cli_origin(r->origin, &f->weights, &f->origin, &e);
     if (!st) st = take_codes(f, r->classification, &e);
+    if (!st) st = pnet_cli_tiling(&r->tiles, f->plan, &r->m, &f->tiles, &e);
     if (!st) st = open_runner(f, &r->m, &r->map, &e);
     if (!st) st = infer_all(f, r->output, r->format, &e);
     pnet_cli_few_end(&f->outside);
@@ -624,7 +650,8 @@ int pnet_command_infer(int argc, char **argv)
             "set red, green and blue to the colour of the class"},
         {"classification", 0, OPT_WORD, CHOICE(&r.classification, "asprs"), "CODES",
             "write codes of LAS instead of class and score: asprs, or CLASS=CODE,CLASS=CODE ..."},
-        ORIGIN_OPTION(&r.origin), CLOUD_MAP_OPTIONS(&r.map), MODEL_OPTIONS(&r.m)};
+        TILE_OPTIONS(&r.tiles), ORIGIN_OPTION(&r.origin), CLOUD_MAP_OPTIONS(&r.map),
+        MODEL_OPTIONS(&r.m)};
     int words, code;
     struct pnet_error e = {0};
     if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],

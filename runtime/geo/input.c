@@ -12,8 +12,10 @@
 
 /* The grid of a level from which no grid is sampled. */
 static struct pnet_grid grid_of(
-    const struct pnet_geo_walk *w, const float *xyz, int64_t n, void *work)
+    const struct pnet_geo_walk *w, const struct pnet_batch_input *in, int64_t n, void *work)
 {
+    const float *xyz = in->xyz;
+    if (in->largest > 0) return pnet_grid_of_largest(in->largest);
 #ifdef PNET_CUDA_BUILT
     float largest;
     if (w->batch->there) {
@@ -32,7 +34,7 @@ static void order(struct pnet_geo_walk *w, const struct pnet_batch_input *in, co
     int level = w->q->a;
     int64_t n = in->rows, *splits = pnet_geo_splits(w, level);
     struct pnet_grid grid = w->plan->levels[level].grid;
-    if (!(grid.base > 0)) grid = grid_of(w, in->xyz, n, work);
+    if (!(grid.base > 0)) grid = grid_of(w, in, n, work);
     int64_t outside = PNET_KERNEL(w, order_points)(
         n, w->batch->samples, splits, arrived, grid, order, to.xyz, work);
     if (outside) {

@@ -81,3 +81,36 @@ void pnet_batch_free(struct pnet_batch *b)
     free(b->inputs);
     free(b);
 }
+
+static void gather(void *to, const void *from, size_t size, const int64_t *rows, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        memcpy((char *)to + (size_t)i * size, (const char *)from + (size_t)rows[i] * size, size);
+}
+
+enum pnet_status pnet_batch_take(const struct pnet_input *inputs, const struct pnet_batch *b,
+    int input, const int64_t *rows, int64_t count, struct pnet_batch **taken, struct pnet_error *e)
+{
+    const struct pnet_input *in = &inputs[input];
+    const struct pnet_batch_input *from = &b->inputs[input];
+    const int64_t none[2] = {0, 0}, own[2] = {0, count};
+    const int64_t **splits = malloc((size_t)b->input_count * sizeof *splits + 1);
+    *taken = NULL;
+    if (!splits) return pnet_error_memory(e);
+    for (int i = 0; i < b->input_count; i++) splits[i] = i == input ? own : none;
+    enum pnet_status st = pnet_batch_new(inputs, b->input_count, 1, splits, taken, e);
+    free(splits);
+    if (st) return st;
+    struct pnet_batch_input *to = &(*taken)->inputs[input];
+    to->largest = from->largest;
+    gather(to->xyz, from->xyz, 3 * sizeof *to->xyz, rows, count);
+    for (int k = 0; k < in->field_count; k++) {
+        const struct pnet_input_field *f = &in->fields[k];
+        if (!to->fields[k]) continue;
+        if (f->per_cloud)
+            memcpy(to->fields[k], from->fields[k], field_bytes(f, 1, 1));
+        else
+            gather(to->fields[k], from->fields[k], field_bytes(f, 1, 1), rows, count);
+    }
+    return PNET_OK;
+}

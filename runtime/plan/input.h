@@ -46,6 +46,9 @@ struct pnet_batch_input {
     int64_t *row_splits; /* [samples + 1] */
     float *xyz;          /* [rows, 3] metres */
     void **fields;       /* [field_count], as the field's kind says; position: NULL */
+    /* Metres: rows that no grid orders have the order that they have in a batch with this largest absolute coordinate; 0: that
+       of xyz. */
+    float largest;
 };
 
 /* Owns everything below; made by the loader, consumed by a runner. */
@@ -65,5 +68,9 @@ struct pnet_batch {
 enum pnet_status pnet_batch_new(const struct pnet_input *inputs, int input_count, int32_t samples,
     const int64_t *const *row_splits, struct pnet_batch **batch, struct pnet_error *e);
 void pnet_batch_free(struct pnet_batch *b);
+/* Makes a batch of `count` rows of the input `input` of a batch of one sample, which may repeat. Values of the whole cloud are
+   copied; other inputs get no rows; the id is 0. Both lie on the host. The caller frees it. PNET_NO_MEMORY. */
+enum pnet_status pnet_batch_take(const struct pnet_input *inputs, const struct pnet_batch *b,
+    int input, const int64_t *rows, int64_t count, struct pnet_batch **taken, struct pnet_error *e);
 
 #endif
