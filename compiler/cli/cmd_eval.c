@@ -3,6 +3,7 @@
 #include "compiler/cli/origin.h"
 #include "compiler/cli/ranges.h"
 #include "compiler/cli/run.h"
+#include "compiler/cli/tiles.h"
 #include "compiler/cli/weights.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
@@ -130,6 +131,22 @@ static enum pnet_status open_ground(const struct run *run, const struct weights 
     return st ? st : pnet_loader_new(&lo, &g->loader, e);
 }
 
+/* Evaluates a split once, tile by tile. */
+static enum pnet_status evaluate_tiles(const struct run *run, const struct weights *w,
+    enum pnet_split split, const struct tile_options *tiles, struct pnet_evaluation *v,
+    size_t *peak, struct pnet_error *e)
+{
+    struct ground g = {0};
+    struct pnet_tiled_options t;
+    enum pnet_status st = pnet_cli_tiling(tiles, run->plan, &run->o.model, &t, e);
+    if (!st) st = open_ground(run, w, split, true, &g, e);
+    if (!st) st = pnet_cli_tiled_evaluate(g.runner, g.loader, &t, run->o.model.quiet, v, e);
+    if (!st) doubt_offsets(run, w, &v->frame);
+    if (g.runner) *peak = pnet_runner_memory(g.runner)->peak;
+    close_ground(&g);
+    return st;
+}
+
 /* Evaluates a split once with the given weights; `each` (or NULL) gets a line for each sample. */
 static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     enum pnet_split split, struct pnet_output *each, struct pnet_evaluation *v, size_t *peak,
@@ -201,12 +218,13 @@ int pnet_command_eval(int argc, char **argv)
         "test\n"};
     struct run_options r = {.seed = -1};
     const char *model, *weights = NULL, *split_name = "val", *each = NULL, *origin = NULL;
+    struct tile_options tiles = {0};
     bool done;
     struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W",
                                    "trained weights: checkpoint, run folder or file"},
         SPLIT_OPTION(&split_name),
         {"each", 0, OPT_OUTPUT, &each, "FILE", "write a line of JSON for each sample, in order"},
-        ORIGIN_OPTION(&origin), RUN_OPTIONS(&r)};
+        TILE_LENGTHS(&tiles), ORIGIN_OPTION(&origin), RUN_OPTIONS(&r)};
     int words, code;
     unsigned degrade;
     struct pnet_error e = {0};
@@ -219,6 +237,8 @@ int pnet_command_eval(int argc, char **argv)
         return code;
     if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
     if (!weights) return pnet_cli_usage_error("which weights? --weights FILE or FOLDER");
+    bool tiled = tiles.edge > 0 || tiles.margin > 0;
+    if (each && tiled) return pnet_cli_usage_error("--each and --tile: one of them only");
     enum pnet_split split = split_of(split_name);
     if ((code = pnet_cli_check_model_options(&r.model, &degrade))) return code;
     if (pnet_cli_weights_open(weights, &w, &e) ||
@@ -231,7 +251,8 @@ int pnet_command_eval(int argc, char **argv)
         if (each) pnet_cli_catch_interrupts(); /* to remove an incomplete file */
         pnet_cli_say_unit(&w, run.data);
         if (pnet_cli_origin(origin, &w, &run.data->origin, &e) ||
-            evaluate_into(each, &run, &w, split, &v, &peak, &e)) {
+            (tiled ? evaluate_tiles(&run, &w, split, &tiles, &v, &peak, &e)
+                   : evaluate_into(each, &run, &w, split, &v, &peak, &e))) {
             code = pnet_cli_complain(&e);
         } else if (r.model.json) {
             struct pnet_json j = {0};

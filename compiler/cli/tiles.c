@@ -18,13 +18,11 @@ static int clouds_of(const struct pnet_plan *p)
 
 static enum pnet_status check_plan(const struct pnet_plan *p, struct pnet_error *e)
 {
+    if (p->result < 0) return pnet_tiled_can_evaluate(p, e);
     int level = p->tensors[p->result].type.level;
     if (p->levels[level].input < 0 || p->levels[level].kind == PNET_GEO_POINTS)
         return pnet_error_set(e, PNET_USAGE,
-            "--tile: the result has no row for each point of the cloud: leave it out");
-    if (clouds_of(p) > 1)
-        return pnet_error_set(
-            e, PNET_USAGE, "--tile: the result reads %d clouds: leave it out", clouds_of(p));
+            "--tile: the result has no row for each point of the cloud: leave --tile out");
     return PNET_OK;
 }
 
@@ -64,6 +62,9 @@ enum pnet_status pnet_cli_tiling(const struct tile_options *o, const struct pnet
             "--%s is for tiles: --tile LENGTH cuts clouds into them",
             o->blend ? "blend" : "margin");
     }
+    if (clouds_of(p) > 1)
+        return pnet_error_set(
+            e, PNET_USAGE, "--tile: the model reads %d clouds: leave --tile out", clouds_of(p));
     enum pnet_status st = check_plan(p, e);
     if (!st) st = choose_margin(o, p, m->quiet, &margin, e);
     if (st) return st;
@@ -73,6 +74,29 @@ enum pnet_status pnet_cli_tiling(const struct tile_options *o, const struct pnet
         pnet_cli_notice("on a GPU the kernels of a tile are chosen by its points: last bits may "
                         "differ from those of the whole cloud");
     return PNET_OK;
+}
+
+/* `name`: of a cloud, or NULL. */
+static void say_work(
+    const char *name, const struct pnet_tiled_work *work, const struct pnet_tiled_options *t)
+{
+    char shown[PNET_PATH_MOST];
+    double share = work->computed ? 1 - (double)work->points / (double)work->computed : 0;
+    if (name) fprintf(stderr, "%s: ", pnet_printable(name, shown, sizeof shown));
+    fprintf(stderr,
+        "%lld points in %lld tiles of %.4g m, with margins of %.4g m: %.1f%% of the points "
+        "computed "
+        "are of margins, the largest tile has %lld\n",
+        (long long)work->points, (long long)work->tiles, t->tiling.edge, t->tiling.margin,
+        100 * share, (long long)work->largest);
+}
+
+static bool unless_interrupted(void *context, int64_t done, int64_t points)
+{
+    (void)context;
+    (void)done;
+    (void)points;
+    return !pnet_cli_interrupted();
 }
 
 struct watch {
@@ -101,15 +125,20 @@ enum pnet_status pnet_cli_tiled_result(struct pnet_runner *s, const struct pnet_
     o.context = &w;
     enum pnet_status st = pnet_tiled_result(s, b, input, &o, result, &work, e);
     pnet_progress_free(w.shown);
-    if (!st && !quiet) {
-        char shown[PNET_PATH_MOST];
-        fprintf(stderr,
-            "%s: %lld points in %lld tiles of %.4g m, with margins of %.4g m: %.1f%% of the points "
-            "computed are of margins, the largest tile has %lld\n",
-            pnet_printable(name, shown, sizeof shown), (long long)work.points,
-            (long long)work.tiles, t->tiling.edge, t->tiling.margin,
-            work.computed ? 100 * (1 - (double)work.points / (double)work.computed) : 0,
-            (long long)work.largest);
-    }
+    if (!st && !quiet) say_work(name, &work, t);
+    return st;
+}
+
+enum pnet_status pnet_cli_tiled_evaluate(struct pnet_runner *s, struct pnet_loader *l,
+    const struct pnet_tiled_options *t, bool quiet, struct pnet_evaluation *v, struct pnet_error *e)
+{
+    struct pnet_tiled_work work;
+    const struct pnet_plan *p = pnet_runner_plan(s);
+    struct pnet_tiled_options o = *t;
+    int input = 0;
+    while (p->inputs[input].unused || pnet_input_is_pose(&p->inputs[input])) input++;
+    o.go_on = unless_interrupted;
+    enum pnet_status st = pnet_tiled_evaluate(s, l, input, &o, v, &work, e);
+    if (!st && !quiet) say_work(NULL, &work, t);
     return st;
 }

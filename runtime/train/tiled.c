@@ -1,18 +1,64 @@
 #include "runtime/train/tiled.h"
 
+#include "runtime/base/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Is the tensor a field of labels? */
+static bool is_label(const struct pnet_plan *p, int tensor)
+{
+    return p->tensors[tensor].type.type == PNET_I32;
+}
+
+/* Widens the margin by the field of a tensor. The parent of a point lies within the cell of its level. */
+static enum pnet_status widen(const struct pnet_plan *p, int tensor, double *margin,
+    const char **behind, struct pnet_error *e)
+{
+    struct pnet_receptive_field f;
+    enum pnet_status st = pnet_plan_receptive_field(p, tensor, &f, e);
+    if (st) return st;
+    const struct pnet_level_info *l = &p->levels[p->tensors[tensor].type.level];
+    double metres = f.metres + (l->kind == PNET_GEO_GRID ? l->cell : 0);
+    if (metres > *margin) {
+        *margin = metres;
+        *behind = f.node < 0 ? NULL : p->nodes[f.node].path;
+    }
+    return PNET_OK;
+}
+
 enum pnet_status pnet_tiled_margin(
     const struct pnet_plan *p, double *margin, const char **behind, struct pnet_error *e)
 {
-    struct pnet_receptive_field f;
-    enum pnet_status st = pnet_plan_receptive_field(p, p->result, &f, e);
+    enum pnet_status st = PNET_OK;
+    *margin = 0;
     *behind = NULL;
-    if (st) return st;
-    *margin = f.metres;
-    if (f.node >= 0) *behind = p->nodes[f.node].path;
+    if (p->result >= 0) return widen(p, p->result, margin, behind, e);
+    for (int i = 0; i < p->node_count; i++) {
+        const struct pnet_node *n = &p->nodes[i];
+        if (n->dead || n->op->class_ == PNET_LAYER) continue;
+        for (int k = 0; k < n->in_count && !st; k++)
+            if (!is_label(p, n->in[k])) st = widen(p, n->in[k], margin, behind, e);
+    }
+    return st;
+}
+
+enum pnet_status pnet_tiled_can_evaluate(const struct pnet_plan *p, struct pnet_error *e)
+{
+    for (int i = 0; i < p->node_count; i++) {
+        const struct pnet_node *n = &p->nodes[i];
+        bool labels = false;
+        if (n->dead || n->op->class_ == PNET_LAYER) continue;
+        for (int k = 0; k < n->in_count; k++)
+            labels |=
+                is_label(p, n->in[k]) && p->levels[p->tensors[n->in[k]].type.level].input >= 0;
+        if (!labels)
+            return pnet_error_set(e, PNET_USAGE,
+                "--tile: %s does not count points with labels, so those of margins cannot be left "
+                "out: leave --tile out",
+                n->path);
+    }
     return PNET_OK;
 }
 
@@ -22,27 +68,40 @@ struct job {
     const struct pnet_plan *plan;
     const struct pnet_batch *batch;
     int input;
-    bool blend;
     struct pnet_cloud_tiles tiles;
+    struct pnet_tally *tally; /* gets statistics, and there is no result; or NULL */
+    bool blend;
     size_t width;
     float *result;  /* [rows, width] */
     double *sum;    /* blended: [rows, width], of results times their weights */
     double *weight; /* blended: [rows] */
 };
 
+/* Points of margins have no labels: their own tile counts them. */
+static void drop_labels(
+    const struct job *j, const struct pnet_cloud_tile *tile, struct pnet_batch *b)
+{
+    const struct pnet_input *in = &j->plan->inputs[j->input];
+    for (int k = 0; k < in->field_count; k++) {
+        int32_t *labels = b->inputs[j->input].fields[k];
+        if (!labels || in->fields[k].kind != PNET_INPUT_CLASS || in->fields[k].per_cloud) continue;
+        for (int64_t i = 0; i < tile->rows; i++)
+            if (!tile->is_own[i]) labels[i] = -1;
+    }
+}
+
 static enum pnet_status run_tile(
-    const struct job *j, const struct pnet_cloud_tile *tile, float **result, struct pnet_error *e)
+    const struct job *j, const struct pnet_cloud_tile *tile, struct pnet_error *e)
 {
     struct pnet_batch *b;
-    int64_t rows;
     enum pnet_status st =
         pnet_batch_take(j->plan->inputs, j->batch, j->input, tile->row, tile->rows, &b, e);
     if (st) return st;
     b->inputs[j->input].largest = j->tiles.largest;
+    drop_labels(j, tile, b);
     st = pnet_runner_prepare(j->runner, 0, b, e);
     pnet_batch_free(b);
-    if (!st) st = pnet_runner_forward(j->runner, 0, false, 0, e);
-    return st ? st : pnet_runner_result(j->runner, 0, result, &rows, e);
+    return st ? st : pnet_runner_forward(j->runner, 0, false, 0, e);
 }
 
 static void take_own(const struct job *j, const struct pnet_cloud_tile *tile, const float *result)
@@ -75,19 +134,35 @@ static void divide(const struct job *j)
         }
 }
 
+/* What becomes of a tile that has run. A cloud is one sample, however many tiles it has. */
+static enum pnet_status take_tile(
+    const struct job *j, int64_t number, const struct pnet_cloud_tile *tile, struct pnet_error *e)
+{
+    float *result;
+    int64_t rows;
+    if (j->tally) return pnet_tally_add(j->tally, j->runner, 0, number == 0, tile->own, e);
+    enum pnet_status st = pnet_runner_result(j->runner, 0, &result, &rows, e);
+    if (st) return st;
+    if (j->blend)
+        add_all(j, number, tile, result);
+    else
+        take_own(j, tile, result);
+    free(result);
+    return PNET_OK;
+}
+
 static enum pnet_status run_all(const struct job *j, const struct pnet_tiled_options *o,
     struct pnet_tiled_work *work, struct pnet_error *e)
 {
     int64_t done = 0;
     enum pnet_status st = PNET_OK;
+    work->tiles += j->tiles.count;
+    work->points += j->tiles.rows;
     for (int64_t t = 0; t < j->tiles.count && !st; t++) {
         struct pnet_cloud_tile tile;
-        float *result = NULL;
         if ((st = pnet_cloud_tile_new(&j->tiles, t, &tile, e))) return st;
-        st = run_tile(j, &tile, &result, e);
-        if (!st && j->blend) add_all(j, t, &tile, result);
-        if (!st && !j->blend) take_own(j, &tile, result);
-        free(result);
+        st = run_tile(j, &tile, e);
+        if (!st) st = take_tile(j, t, &tile, e);
         done += tile.own;
         work->computed += tile.rows;
         if (tile.rows > work->largest) work->largest = tile.rows;
@@ -111,10 +186,10 @@ enum pnet_status pnet_tiled_result(struct pnet_runner *s, const struct pnet_batc
         .width = (size_t)p->tensors[p->result].type.width};
     size_t rows = (size_t)b->inputs[input].rows, count = rows * j.width;
     *result = NULL;
+    *work = (struct pnet_tiled_work){.tiles = 0};
     enum pnet_status st =
         pnet_cloud_tiles_new(&o->tiling, (int64_t)rows, b->inputs[input].xyz, &j.tiles, e);
     if (st) return st;
-    *work = (struct pnet_tiled_work){.tiles = j.tiles.count, .points = (int64_t)rows};
     j.result = malloc(count * sizeof *j.result + 1);
     if (j.blend) {
         j.sum = calloc(count + 1, sizeof *j.sum);
@@ -130,5 +205,48 @@ enum pnet_status pnet_tiled_result(struct pnet_runner *s, const struct pnet_batc
     free(j.sum);
     free(j.weight);
     pnet_cloud_tiles_free(&j.tiles);
+    return st;
+}
+
+/* Adds the statistics of a batch of one sample. */
+static enum pnet_status add_cloud(struct pnet_runner *s, const struct pnet_batch *b, int input,
+    const struct pnet_tiled_options *o, struct pnet_tally *t, struct pnet_tiled_work *work,
+    struct pnet_error *e)
+{
+    const struct pnet_batch_input *in = &b->inputs[input];
+    struct job j = {
+        .runner = s, .plan = pnet_runner_plan(s), .batch = b, .input = input, .tally = t};
+    enum pnet_status st = pnet_cloud_tiles_new(&o->tiling, in->rows, in->xyz, &j.tiles, e);
+    if (st) return st;
+    st = run_all(&j, o, work, e);
+    pnet_cloud_tiles_free(&j.tiles);
+    return st;
+}
+
+enum pnet_status pnet_tiled_evaluate(struct pnet_runner *s, struct pnet_loader *l, int input,
+    const struct pnet_tiled_options *o, struct pnet_evaluation *v, struct pnet_tiled_work *work,
+    struct pnet_error *e)
+{
+    struct pnet_tally t;
+    struct pnet_frame frame = {.clouds = 0};
+    double begin = pnet_seconds(), compute = 0;
+    *v = (struct pnet_evaluation){0};
+    *work = (struct pnet_tiled_work){.tiles = 0};
+    enum pnet_status st = pnet_tally_init(&t, pnet_runner_plan(s), e);
+    if (st) return st;
+    pnet_loader_start(l, 0, 0);
+    for (struct pnet_batch *b = NULL; !st; b = NULL) {
+        if ((st = pnet_loader_next(l, &b, e)) || !b) break;
+        double loaded = pnet_seconds();
+        st = add_cloud(s, b, input, o, &t, work, e);
+        compute += pnet_seconds() - loaded;
+        pnet_frame_merge(&frame, &b->frame);
+        pnet_batch_free(b);
+    }
+    if (!st) st = pnet_tally_finish(&t, v, e);
+    pnet_tally_free(&t);
+    v->frame = frame;
+    v->seconds = pnet_seconds() - begin;
+    v->compute_seconds = compute;
     return st;
 }

@@ -3,7 +3,7 @@
 #define PNET_RUNTIME_TILED_H
 
 #include "runtime/data/cloud_tiles.h"
-#include "runtime/run/runner.h"
+#include "runtime/train/evaluate.h"
 
 /* The work on one cloud. */
 struct pnet_tiled_work {
@@ -22,8 +22,9 @@ struct pnet_tiled_options {
     void *context;
 };
 
-/* Finds the margin with which results are those of the whole cloud: the receptive field of the plan's result. INFINITY: there is
-   none; *behind is the path of the first layer without a bound, or NULL. PNET_NO_MEMORY. */
+/* Finds the margin with which results are those of the whole cloud: the receptive field of the plan's result, or of all that its
+   losses and metrics read. INFINITY: there is none; *behind is the path of the first layer without a bound, or NULL.
+   PNET_NO_MEMORY. */
 enum pnet_status pnet_tiled_margin(
     const struct pnet_plan *p, double *margin, const char **behind, struct pnet_error *e);
 
@@ -32,6 +33,17 @@ enum pnet_status pnet_tiled_margin(
    pnet_runner_forward; PNET_INTERRUPTED. */
 enum pnet_status pnet_tiled_result(struct pnet_runner *s, const struct pnet_batch *b, int input,
     const struct pnet_tiled_options *o, float **result, struct pnet_tiled_work *work,
+    struct pnet_error *e);
+
+/* Checks that all losses and metrics of a plan count points with labels, so that those of margins can be left out. PNET_USAGE
+   names one that does not. */
+enum pnet_status pnet_tiled_can_evaluate(const struct pnet_plan *p, struct pnet_error *e);
+
+/* pnet_evaluate of a plan that reads the input `input` alone, which pnet_tiled_can_evaluate allows, tile by tile; points of margins
+   have no labels. The loader gives batches of one sample. Uses slot 0. `work` gets the sums of all clouds. The errors of
+   pnet_evaluate and pnet_tiled_result. */
+enum pnet_status pnet_tiled_evaluate(struct pnet_runner *s, struct pnet_loader *l, int input,
+    const struct pnet_tiled_options *o, struct pnet_evaluation *v, struct pnet_tiled_work *work,
     struct pnet_error *e);
 
 #endif

@@ -1,4 +1,4 @@
-# infer --tile: the results of the whole cloud, in the order of its rows; what is refused, and what is said.
+# infer --tile and eval --tile: the results of the whole cloud, in the order of its rows; what is refused, and what is said.
 . tests/cli/common.sh
 model=tests/cli/tiny.pnet
 run 0 data synth rooms -o "$work/rooms" --count 10 --points 4000 --seed 2 -j 1
@@ -48,6 +48,30 @@ cp "$work/rooms/val/"*.ply "$work/many/"
 infer 0 "$work/many" "$work/labels" -q
 infer 0 "$work/many" "$work/labels_tiled" -q --tile 1m
 for cloud in "$work/labels/"*; do same "$cloud" "$work/labels_tiled/${cloud##*/}"; done
+
+# Metrics are counts and have the same digits; a loss is a sum of means in another order.
+evaluate() { run 0 eval $model --weights "$work/run" --config "$work/run.yaml" --split train --json -q "$@"; }
+evaluate
+grep -o '"iou".*"points":[0-9]*' "$out" >"$work/metrics"
+grep -o '"ce":[0-9.]*' "$out" | cut -d: -f2 >"$work/loss"
+evaluate --tile 1m
+check "metrics of tiles" cmp "$work/metrics" <(grep -o '"iou".*"points":[0-9]*' "$out")
+grep -o '"ce":[0-9.]*' "$out" | cut -d: -f2 >>"$work/loss"
+check "the loss of tiles" awk '{ v[NR] = $1 } END { d = v[1] / v[2] - 1; exit !(NR == 2 && v[1] > 0 && d * d < 1e-12) }' "$work/loss"
+evaluate --tile 1m --margin 1cm
+differ "metrics of a narrow margin" "$work/metrics" <(grep -o '"iou".*"points":[0-9]*' "$out")
+run 2 eval $model --weights "$work/run" --config "$work/run.yaml" --tile 1m --each "$work/each"
+cat >"$work/colours.pnet" <<'END'
+pnet 1
+input cloud { xyz : position  rgb : feature[3]  label : class[12] per point }
+net each(p: cloud) { return p.rgb -> linear(12) }
+y = each(cloud)
+loss ce = cross_entropy(y, cloud.label)
+loss rest = mse(y -> linear(3), cloud.rgb)
+END
+run 0 train "$work/colours.pnet" --config "$work/run.yaml" -o "$work/colours" -q -j 1
+run 2 eval "$work/colours.pnet" --weights "$work/colours" --config "$work/run.yaml" --tile 1m
+says 'does not count points with labels'
 
 # What is refused.
 infer 2 "$work/survey.csv" "$work/none.npy" --margin 1m
