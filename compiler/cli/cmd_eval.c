@@ -1,9 +1,9 @@
 /* pnetc eval, pnetc compare */
+#include "compiler/cli/eval_votes.h"
 #include "compiler/cli/information.h"
 #include "compiler/cli/origin.h"
 #include "compiler/cli/ranges.h"
 #include "compiler/cli/run.h"
-#include "compiler/cli/tiles.h"
 #include "compiler/cli/weights.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
@@ -147,6 +147,21 @@ static enum pnet_status evaluate_tiles(const struct run *run, const struct weigh
     return st;
 }
 
+/* Evaluates a split by votes. */
+static enum pnet_status evaluate_votes(const struct run *run, const struct weights *w,
+    enum pnet_split split, const struct votes_request *r, struct pnet_evaluation *v,
+    struct pnet_error *e)
+{
+    struct ground g = {0};
+    struct weights again = *w;
+    again.told = true; /* the plain evaluation has printed the notices */
+    if (!r->copies) return PNET_OK;
+    enum pnet_status st = open_ground(run, &again, split, true, &g, e);
+    if (!st) st = pnet_cli_eval_votes(run, w, r, g.loader, v, e);
+    close_ground(&g);
+    return st;
+}
+
 /* Evaluates a split once with the given weights; `each` (or NULL) gets a line for each sample. */
 static enum pnet_status evaluate(const struct run *run, const struct weights *w,
     enum pnet_split split, struct pnet_output *each, struct pnet_evaluation *v, size_t *peak,
@@ -209,6 +224,37 @@ static int check_config_sets(const struct run_options *o, const struct setting *
     return 0;
 }
 
+/* What `eval` prints. */
+struct figures {
+    const char *split;
+    const struct pnet_evaluation *plain, *voted; /* voted: or NULL */
+    size_t peak;
+};
+
+/* Returns the exit code. */
+static int print_figures(const struct figures *f, const struct run *run, bool json)
+{
+    char text[32];
+    if (json) {
+        struct pnet_error e;
+        struct pnet_json j = {0};
+        pnet_json_begin(&j, NULL, '{');
+        pnet_cli_json_evaluation(&j, f->split, f->plain);
+        if (f->voted) pnet_cli_json_evaluation(&j, "votes", f->voted);
+        pnet_json_int(&j, "peak_bytes", (int64_t)f->peak);
+        pnet_json_end(&j, '}');
+        return pnet_json_print(&j, stdout, &e) ? pnet_cli_complain(&e) : PNET_OK;
+    }
+    pnet_cli_print_evaluation(f->plain, run->data->classes, run->data->class_count);
+    if (f->voted) {
+        puts("by votes:");
+        pnet_cli_print_evaluation(f->voted, run->data->classes, run->data->class_count);
+    }
+    printf("%lld clouds, %lld points, %.1f s, peak memory %s\n", (long long)f->plain->samples,
+        (long long)f->plain->points, f->plain->seconds, pnet_bytes_text(f->peak, text));
+    return PNET_OK;
+}
+
 int pnet_command_eval(int argc, char **argv)
 {
     static const struct usage usage = {
@@ -219,12 +265,13 @@ int pnet_command_eval(int argc, char **argv)
     struct run_options r = {.seed = -1};
     const char *model, *weights = NULL, *split_name = "val", *each = NULL, *origin = NULL;
     struct tile_options tiles = {0};
+    struct votes_request votes = {.tiles = &tiles};
     bool done;
     struct option options[] = {{"weights", 'w', OPT_TEXT, &weights, "W",
                                    "trained weights: checkpoint, run folder or file"},
         SPLIT_OPTION(&split_name),
         {"each", 0, OPT_OUTPUT, &each, "FILE", "write a line of JSON for each sample, in order"},
-        TILE_LENGTHS(&tiles), ORIGIN_OPTION(&origin), RUN_OPTIONS(&r)};
+        TILE_LENGTHS(&tiles), VOTES_OPTION(&votes.copies), ORIGIN_OPTION(&origin), RUN_OPTIONS(&r)};
     int words, code;
     unsigned degrade;
     struct pnet_error e = {0};
@@ -237,6 +284,7 @@ int pnet_command_eval(int argc, char **argv)
         return code;
     if (!words) return pnet_cli_usage_error("which model? usage: %s", usage.synopsis);
     if (!weights) return pnet_cli_usage_error("which weights? --weights FILE or FOLDER");
+    votes.model = model;
     bool tiled = tiles.edge > 0 || tiles.margin > 0;
     if (each && tiled) return pnet_cli_usage_error("--each and --tile: one of them only");
     enum pnet_split split = split_of(split_name);
@@ -246,28 +294,21 @@ int pnet_command_eval(int argc, char **argv)
         return pnet_cli_complain(&e);
     if (!(code = check_config_sets(&r, &setting)) &&
         !(code = pnet_cli_run_open(&run, &r, model, PNET_FOR_EVAL, &setting))) {
-        struct pnet_evaluation v = {0};
+        struct pnet_evaluation v = {0}, voted = {0};
         size_t peak = 0;
         if (each) pnet_cli_catch_interrupts(); /* to remove an incomplete file */
         pnet_cli_say_unit(&w, run.data);
         if (pnet_cli_origin(origin, &w, &run.data->origin, &e) ||
             (tiled ? evaluate_tiles(&run, &w, split, &tiles, &v, &peak, &e)
-                   : evaluate_into(each, &run, &w, split, &v, &peak, &e))) {
+                   : evaluate_into(each, &run, &w, split, &v, &peak, &e)) ||
+            evaluate_votes(&run, &w, split, &votes, &voted, &e)) {
             code = pnet_cli_complain(&e);
-        } else if (r.model.json) {
-            struct pnet_json j = {0};
-            pnet_json_begin(&j, NULL, '{');
-            pnet_cli_json_evaluation(&j, split_name, &v);
-            pnet_json_int(&j, "peak_bytes", (int64_t)peak);
-            pnet_json_end(&j, '}');
-            if (pnet_json_print(&j, stdout, &e)) code = pnet_cli_complain(&e);
         } else {
-            char text[32];
-            pnet_cli_print_evaluation(&v, run.data->classes, run.data->class_count);
-            printf("%lld clouds, %lld points, %.1f s, peak memory %s\n", (long long)v.samples,
-                (long long)v.points, v.seconds, pnet_bytes_text(peak, text));
+            struct figures figures = {split_name, &v, votes.copies ? &voted : NULL, peak};
+            code = print_figures(&figures, &run, r.model.json);
         }
         pnet_evaluation_free(&v);
+        pnet_evaluation_free(&voted);
         pnet_cli_run_close(&run);
     }
     pnet_cli_weights_close(&w);

@@ -2,10 +2,10 @@
 #include "compiler/cli/class_codes.h"
 #include "compiler/cli/cloud_feed.h"
 #include "compiler/cli/cloud_options.h"
+#include "compiler/cli/compute.h"
 #include "compiler/cli/origin.h"
 #include "compiler/cli/result_columns.h"
 #include "compiler/cli/ranges.h"
-#include "compiler/cli/tiles.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
 #include "runtime/base/clock.h"
@@ -37,7 +37,7 @@ struct inference {
     bool settled; /* what colours are divided by */
     struct few_warnings outside;
     struct class_codes codes; /* of --classification; none: the result has columns of its own */
-    struct pnet_tiled_options tiles; /* without an edge: clouds are read whole */
+    struct computing computing;
 };
 
 /* row_of[file row]: the row of the cloud as loaded, or -1; NULL: no point was dropped. */
@@ -307,37 +307,6 @@ static enum pnet_status load_batch(struct inference *f, char *const *paths,
     return st;
 }
 
-/* When the parts of the work on a cloud ended, seconds. */
-struct moments {
-    double begun, loaded, prepared, computed;
-};
-
-/* Computes the result of a batch, which is freed. `input` stands in messages. */
-static enum pnet_status compute(struct inference *f, const char *input, struct pnet_batch *b,
-    float **result, int64_t *rows, struct moments *m, struct pnet_error *e)
-{
-    enum pnet_status st;
-    bool tiled = f->tiles.tiling.edge > 0;
-    m->prepared = pnet_seconds();
-    if (tiled) {
-        *rows = b->inputs[f->feed.input[0]].rows;
-        st = pnet_cli_tiled_result(
-            f->runner, b, f->feed.input[0], &f->tiles, input, f->quiet, result, e);
-    } else {
-        st = pnet_runner_prepare(f->runner, 0, b, e);
-        m->prepared = pnet_seconds();
-    }
-    pnet_batch_free(b);
-    if (st && st != PNET_INTERRUPTED) {
-        struct pnet_error nameless = *e; /* the geometry stage does not know the names of files */
-        pnet_error_set(e, st, "%s: ", input);
-        pnet_error_append(e, nameless.message);
-    }
-    if (!st && !tiled) st = pnet_runner_forward(f->runner, 0, false, 0, e);
-    m->computed = pnet_seconds();
-    return st || tiled ? st : pnet_runner_result(f->runner, 0, result, rows, e);
-}
-
 /* `paths`: a cloud for each input of the feed. */
 static enum pnet_status infer_one(
     struct inference *f, char *const *paths, const char *output, struct pnet_error *e)
@@ -351,7 +320,8 @@ static enum pnet_status infer_one(
     struct moments m = {.begun = pnet_seconds()};
     enum pnet_status st = load_batch(f, paths, clouds, &b, e);
     m.loaded = pnet_seconds();
-    if (!st) st = compute(f, input, b, &result, &rows, &m, e);
+    if (!st) st = pnet_cli_compute(&f->computing, input, b, &result, &rows, &m, e);
+    pnet_batch_free(b);
     if (!st) warn_of_results(f, input, result, rows);
     if (!st) st = write_result(f, input, output, &clouds[place], result, rows, e);
     if (!st && f->verbose) {
@@ -521,6 +491,8 @@ static enum pnet_status open_runner(struct inference *f, const struct model_opti
     f->offsets.needed = !f->origin.named && pnet_reads_coordinates(f->plan->inputs,
                                                 f->plan->input_count, &f->weights.map);
     if (!st) st = pnet_runner_new(f->bound, &o, &f->runner, e);
+    f->computing.runner = f->runner;
+    f->computing.input = f->feed.input[place_of_result(f)];
     if (!st) st = pnet_weights_load(&f->weights.from, f->runner, e);
     return st;
 }
@@ -548,6 +520,7 @@ struct infer_request {
     struct text_list inputs;
     const char *model, *weights, *output, *net, *value, *format, *origin, *classification;
     struct tile_options tiles;
+    int64_t votes;
     unsigned degrade;
 };
 
@@ -579,7 +552,7 @@ static int infer_clouds(
         st = pnet_cli_weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
     if (!st) st = pnet_cli_origin(r->origin, &f->weights, &f->origin, &e);
     if (!st) st = take_codes(f, r->classification, &e);
-    if (!st) st = pnet_cli_tiling(&r->tiles, f->plan, &r->m, &f->tiles, &e);
+    if (!st) st = pnet_cli_computing(&r->tiles, r->votes, f->plan, &r->m, &f->computing, &e);
     if (!st) st = open_runner(f, &r->m, &r->map, &e);
     if (!st) st = infer_all(f, r->output, r->format, &e);
     pnet_cli_few_end(&f->outside);
@@ -650,8 +623,8 @@ int pnet_command_infer(int argc, char **argv)
             "set red, green and blue to the colour of the class"},
         {"classification", 0, OPT_WORD, CHOICE(&r.classification, "asprs"), "CODES",
             "write codes of LAS instead of class and score: asprs, or CLASS=CODE,CLASS=CODE ..."},
-        TILE_OPTIONS(&r.tiles), ORIGIN_OPTION(&r.origin), CLOUD_MAP_OPTIONS(&r.map),
-        MODEL_OPTIONS(&r.m)};
+        TILE_OPTIONS(&r.tiles), VOTES_OPTION(&r.votes), ORIGIN_OPTION(&r.origin),
+        CLOUD_MAP_OPTIONS(&r.map), MODEL_OPTIONS(&r.m)};
     int words, code;
     struct pnet_error e = {0};
     if ((code = pnet_cli_parse_options(argc, argv, options, sizeof options / sizeof options[0],

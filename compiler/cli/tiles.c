@@ -7,8 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The clouds that a plan reads. */
-static int clouds_of(const struct pnet_plan *p)
+int pnet_cli_clouds_read(const struct pnet_plan *p)
 {
     int count = 0;
     for (int i = 0; i < p->input_count; i++)
@@ -62,9 +61,9 @@ enum pnet_status pnet_cli_tiling(const struct tile_options *o, const struct pnet
             "--%s is for tiles: --tile LENGTH cuts clouds into them",
             o->blend ? "blend" : "margin");
     }
-    if (clouds_of(p) > 1)
-        return pnet_error_set(
-            e, PNET_USAGE, "--tile: the model reads %d clouds: leave --tile out", clouds_of(p));
+    if (pnet_cli_clouds_read(p) > 1)
+        return pnet_error_set(e, PNET_USAGE, "--tile: the model reads %d clouds: leave --tile out",
+            pnet_cli_clouds_read(p));
     enum pnet_status st = check_plan(p, e);
     if (!st) st = choose_margin(o, p, m->quiet, &margin, e);
     if (st) return st;

@@ -31,6 +31,9 @@ struct tile_options {
 enum pnet_status pnet_cli_tiling(const struct tile_options *o, const struct pnet_plan *p,
     const struct model_options *m, struct pnet_tiled_options *t, struct pnet_error *e);
 
+/* Returns the number of clouds that a plan reads. */
+int pnet_cli_clouds_read(const struct pnet_plan *p);
+
 /* pnet_tiled_result with progress on stderr, unless it is quiet, and a line about the work at its end. `name` is the cloud's. */
 enum pnet_status pnet_cli_tiled_result(struct pnet_runner *s, const struct pnet_batch *b, int input,
     const struct pnet_tiled_options *t, const char *name, bool quiet, float **result,

@@ -39,8 +39,8 @@ enum pnet_status pnet_tiled_result(struct pnet_runner *s, const struct pnet_batc
    names one that does not. */
 enum pnet_status pnet_tiled_can_evaluate(const struct pnet_plan *p, struct pnet_error *e);
 
-/* pnet_evaluate of a plan that reads the input `input` alone, which pnet_tiled_can_evaluate allows, tile by tile; points of margins
-   have no labels. The loader gives batches of one sample. Uses slot 0. `work` gets the sums of all clouds. The errors of
+/* pnet_evaluate of a plan that reads the input `input` alone and that pnet_tiled_can_evaluate allows, tile by tile; points of
+   margins have no labels. The loader gives batches of one sample. Uses slot 0. `work` gets the sums of all clouds. The errors of
    pnet_evaluate and pnet_tiled_result. */
 enum pnet_status pnet_tiled_evaluate(struct pnet_runner *s, struct pnet_loader *l, int input,
     const struct pnet_tiled_options *o, struct pnet_evaluation *v, struct pnet_tiled_work *work,
