@@ -1,4 +1,5 @@
 #include "runtime/data/cloud_tiles.h"
+#include "runtime/data/stretches.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,6 +36,16 @@ static int32_t index_of(struct pnet_grid g, float x)
 {
     float cell = floorf(x * g.inverse_base);
     return floor_div((int32_t)fminf(fmaxf(cell, -INDEX_MOST), INDEX_MOST), g.factor);
+}
+
+void pnet_tiling_place(const struct pnet_tiling *t, const float xyz[3], int32_t place[3])
+{
+    for (int k = 0; k < 3; k++) place[k] = index_of(t->grid, xyz[k]);
+}
+
+double pnet_tiling_reach(const struct pnet_tiling *t, float largest)
+{
+    return t->margin + rounding * (double)largest;
 }
 
 /* A point and its tile, while they are sorted. */
@@ -78,10 +89,8 @@ enum pnet_status pnet_cloud_tiles_new(const struct pnet_tiling *tiling, int64_t 
     int64_t tiles = 0;
     for (int64_t i = 0; points && i < rows; i++) {
         points[i].row = i;
-        for (int k = 0; k < 3; k++) {
-            points[i].place[k] = index_of(tiling->grid, xyz[3 * i + k]);
-            t->largest = fmaxf(t->largest, fabsf(xyz[3 * i + k]));
-        }
+        pnet_tiling_place(tiling, xyz + 3 * i, points[i].place);
+        for (int k = 0; k < 3; k++) t->largest = fmaxf(t->largest, fabsf(xyz[3 * i + k]));
     }
     if (points) qsort(points, (size_t)rows, sizeof *points, by_place);
     for (int64_t i = 0; points && i < rows; i++)
@@ -115,7 +124,7 @@ struct box {
 static struct box box_of(const struct pnet_cloud_tiles *t, int64_t number)
 {
     struct box b;
-    double margin = t->tiling.margin + rounding * (double)t->largest;
+    double margin = pnet_tiling_reach(&t->tiling, t->largest);
     for (int k = 0; k < 3; k++) {
         b.side[0][k] = INFINITY;
         b.side[1][k] = -INFINITY;
@@ -138,7 +147,8 @@ static bool holds(const struct box *b, const float *p)
 
 /* Stretches of rows that ascend, one for each tile that the box reaches. */
 struct stretches {
-    int64_t *row, rows;
+    struct pnet_placed_row *row;
+    int64_t rows;
     int64_t *end, count; /* of each: where it ends in `row` */
 };
 
@@ -160,46 +170,13 @@ static void collect(const struct pnet_cloud_tiles *t, const struct box *b, struc
         int64_t before = s->rows;
         for (int64_t k = t->first[i]; k < t->first[i + 1]; k++) {
             if (!holds(b, t->xyz + 3 * t->row[k])) continue;
-            if (s->row) s->row[s->rows] = t->row[k];
+            if (s->row) s->row[s->rows] = (struct pnet_placed_row){t->row[k], k};
             s->rows++;
         }
         if (s->rows == before) continue;
         if (s->end) s->end[s->count] = s->rows;
         s->count++;
     }
-}
-
-static void merge(const int64_t *a, int64_t n, const int64_t *b, int64_t m, int64_t *to)
-{
-    while (n && m) {
-        if (*a < *b) {
-            *to++ = *a++;
-            n--;
-        } else {
-            *to++ = *b++;
-            m--;
-        }
-    }
-    memcpy(to, n ? a : b, (size_t)(n + m) * sizeof *to);
-}
-
-/* Joins stretches in pairs until one is left. `room` [rows]; returns where the rows are, `s->row` or `room`. */
-static int64_t *join(struct stretches *s, int64_t *room)
-{
-    int64_t *from = s->row, *to = room;
-    while (s->count > 1) {
-        int64_t joined = 0, begin = 0;
-        for (int64_t i = 0; i < s->count; i += 2) {
-            int64_t middle = s->end[i], end = i + 1 < s->count ? s->end[i + 1] : middle;
-            merge(from + begin, middle - begin, from + middle, end - middle, to + begin);
-            s->end[joined++] = begin = end;
-        }
-        s->count = joined;
-        int64_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    return from;
 }
 
 /* Both lists ascend. */
@@ -222,24 +199,21 @@ enum pnet_status pnet_cloud_tile_new(const struct pnet_cloud_tiles *t, int64_t n
     *tile = (struct pnet_cloud_tile){.rows = 0};
     collect(t, &b, &s);
     size_t bytes = (size_t)s.rows * sizeof *s.row + 1;
+    struct pnet_placed_row *room = malloc(bytes);
     s.row = malloc(bytes);
     s.end = malloc((size_t)s.count * sizeof *s.end + 1);
-    int64_t *room = malloc(bytes);
+    tile->row = malloc((size_t)s.rows * sizeof *tile->row + 1);
     tile->is_own = malloc((size_t)s.rows * sizeof *tile->is_own + 1);
-    bool ok = s.row && s.end && room && tile->is_own;
+    bool ok = s.row && s.end && room && tile->row && tile->is_own;
     if (ok) {
         collect(t, &b, &s);
+        const struct pnet_placed_row *all = pnet_merge_stretches(s.row, room, s.end, s.count);
         tile->rows = s.rows;
-        tile->row = join(&s, room);
-        if (tile->row == room) {
-            room = s.row;
-            s.row = tile->row;
-        }
+        for (int64_t i = 0; i < s.rows; i++) tile->row[i] = all[i].row;
         mark_own(t, number, tile);
-    } else {
-        free(s.row);
     }
     free(room);
+    free(s.row);
     free(s.end);
     if (ok) return PNET_OK;
     pnet_cloud_tile_free(tile);

@@ -18,6 +18,12 @@ struct pnet_tiling {
    plan has no grid. The margin is 0. edge: metres, more than 0. */
 struct pnet_tiling pnet_tiling_new(const struct pnet_plan *p, double edge);
 
+/* Finds the tile of a point: its index on each axis. */
+void pnet_tiling_place(const struct pnet_tiling *t, const float xyz[3], int32_t place[3]);
+/* Returns how far around its points, on each axis, a tile reads others, metres: the margin, and what float32 may take from
+   coordinates, the largest of which is given. */
+double pnet_tiling_reach(const struct pnet_tiling *t, float largest);
+
 /* The tiles of one cloud that hold points, by their place. */
 struct pnet_cloud_tiles {
     struct pnet_tiling tiling;
