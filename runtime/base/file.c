@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,6 +51,19 @@ static int read_some(int fd, uint8_t *to, size_t size, size_t *got)
     return 0;
 }
 
+/* Returns the error of a read that ended with an errno `code`, or before all bytes were there, or whose file has changed. */
+static enum pnet_status check_read(int fd, const char *path, int code, bool all, off_t size,
+    const struct timespec *changed, struct pnet_error *e)
+{
+    struct stat now;
+    if (!code && fstat(fd, &now) != 0) code = errno;
+    if (code) return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot read", path);
+    if (all && now.st_size == size && now.st_mtim.tv_sec == changed->tv_sec &&
+        now.st_mtim.tv_nsec == changed->tv_nsec)
+        return PNET_OK;
+    return pnet_error_set(e, PNET_FAILED, "%s: changed while it was read", path);
+}
+
 /* Reads a file of known size, exactly that many bytes; fails if the file changes meanwhile. It is not mapped, because a mapping
    of a file that shrinks is a bus error; reading costs some 0.5 ms a megabyte more. */
 static enum pnet_status read_file(
@@ -61,19 +75,11 @@ static enum pnet_status read_file(
     uint8_t *data = malloc(size);
     if (!data) return pnet_error_memory(e);
     int code = read_some(fd, data, size, &got);
-    struct stat after = *s;
-    if (!code && fstat(fd, &after) != 0) code = errno;
-    if (code) {
-        status = pnet_error_errno(e, PNET_FAILED, code, "%s: cannot read", path);
-    } else if (got < size || after.st_size != s->st_size ||
-               after.st_mtim.tv_sec != s->st_mtim.tv_sec ||
-               after.st_mtim.tv_nsec != s->st_mtim.tv_nsec) {
-        status = pnet_error_set(e, PNET_FAILED, "%s: changed while it was read", path);
-    } else {
+    status = check_read(fd, path, code, got == size, s->st_size, &s->st_mtim, e);
+    if (status == PNET_OK)
         *b = (struct pnet_bytes){.data = data, .size = size};
-        return PNET_OK;
-    }
-    free(data);
+    else
+        free(data);
     return status;
 }
 
@@ -150,17 +156,25 @@ static enum pnet_status read_open(
     return read_stream(fd, path, s.st_mode, !stream, b, e);
 }
 
+/* Opens a file, or takes standard input. On failure *fd is to be closed as well, if it is not -1. */
+static enum pnet_status open_path(const char *path, bool input, int *fd, struct pnet_error *e)
+{
+    bool standard = strcmp(path, "-") == 0;
+    *fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot open", path);
+    return input ? pnet_guard_input_file(*fd, path, e) : PNET_OK;
+}
+
 static enum pnet_status read_path(
     const char *path, bool input, struct pnet_bytes *b, struct pnet_error *e)
 {
     bool standard = strcmp(path, "-") == 0;
     const char *name = standard ? "standard input" : path;
+    int fd;
     *b = (struct pnet_bytes){.data = nothing};
-    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot open", name);
-    enum pnet_status status = input ? pnet_guard_input_file(fd, path, e) : PNET_OK;
+    enum pnet_status status = open_path(path, input, &fd, e);
     if (!status) status = read_open(fd, name, standard, b, e);
-    if (!standard) close(fd);
+    if (!standard && fd >= 0) close(fd);
     return status;
 }
 
@@ -178,6 +192,99 @@ void pnet_bytes_free(struct pnet_bytes *b)
 {
     if (!b->borrowed && b->data != nothing) free((void *)(uintptr_t)b->data);
     *b = (struct pnet_bytes){.data = nothing};
+}
+
+/* Takes addresses for the whole file, which the system fills with zeros, and with memory where a part is loaded. The file is not
+   mapped, for the reason that read_file has. */
+static enum pnet_status begin_parts(
+    int fd, const char *path, struct pnet_file_parts *f, struct pnet_error *e)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot read", path);
+    if (S_ISDIR(s.st_mode))
+        return pnet_error_set(e, PNET_FAILED, "%s: is a folder, expected a file", path);
+    if (!S_ISREG(s.st_mode) || s.st_size == 0)
+        return pnet_error_set(e, PNET_USAGE,
+            "%s: pipes, devices and empty files are read as a whole, not in pieces", path);
+    void *data = mmap(NULL, (size_t)s.st_size, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED) return pnet_error_memory(e);
+    *f = (struct pnet_file_parts){.bytes = {data, (size_t)s.st_size, true},
+        .path = strdup(path),
+        .fd = fd,
+        .changed = s.st_mtim};
+    if (f->path) return PNET_OK;
+    munmap(data, (size_t)s.st_size);
+    return pnet_error_memory(e);
+}
+
+enum pnet_status pnet_file_parts_open(
+    const char *path, struct pnet_file_parts *f, struct pnet_error *e)
+{
+    int fd;
+    *f = (struct pnet_file_parts){.fd = -1};
+    if (strcmp(path, "-") == 0)
+        return pnet_error_set(
+            e, PNET_USAGE, "standard input is read as a whole, not in pieces: name a file");
+    enum pnet_status status = open_path(path, true, &fd, e);
+    if (!status) status = begin_parts(fd, path, f, e);
+    if (status && fd >= 0) close(fd);
+    return status;
+}
+
+struct pnet_file_parts pnet_file_parts_of(const struct pnet_bytes *b, const char *path)
+{
+    return (struct pnet_file_parts){.bytes = {b->data, b->size, true},
+        .path = (char *)(uintptr_t)path,
+        .fd = -1,
+        .head = b->size};
+}
+
+enum pnet_status pnet_file_parts_load(
+    struct pnet_file_parts *f, uint64_t at, uint64_t size, struct pnet_error *e)
+{
+    uint64_t end = at + size;
+    if (at < f->head) at = f->head;
+    if (f->fd < 0 || at >= end) return PNET_OK;
+    uint8_t *to = (uint8_t *)(uintptr_t)f->bytes.data;
+    int code = 0;
+    while (at < end && !code) {
+        ssize_t n = pread(f->fd, to + at, (size_t)(end - at), (off_t)at);
+        if (n < 0 && errno != EINTR) code = errno;
+        if (n == 0) break;
+        if (n > 0) at += (uint64_t)n;
+    }
+    return check_read(f->fd, f->path, code, at == end, (off_t)f->bytes.size, &f->changed, e);
+}
+
+enum pnet_status pnet_file_parts_load_head(
+    struct pnet_file_parts *f, uint64_t size, struct pnet_error *e)
+{
+    if (size > f->bytes.size) size = f->bytes.size;
+    enum pnet_status status = pnet_file_parts_load(f, 0, size, e);
+    if (!status && size > f->head) f->head = (size_t)size;
+    return status;
+}
+
+void pnet_file_parts_drop(struct pnet_file_parts *f, uint64_t at, uint64_t size)
+{
+    if (f->fd < 0) return;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), from = at / page * page;
+    size_t kept = (f->head + page - 1) / page * page, to = (at + size) / page * page;
+    if (from < kept) from = kept;
+    /* Without this the memory is kept until the file is closed. */
+    if (from < to)
+        (void)madvise((uint8_t *)(uintptr_t)f->bytes.data + from, to - from, MADV_DONTNEED);
+}
+
+void pnet_file_parts_close(struct pnet_file_parts *f)
+{
+    if (f->fd >= 0) {
+        munmap((void *)(uintptr_t)f->bytes.data, f->bytes.size);
+        close(f->fd);
+        free(f->path);
+    }
+    *f = (struct pnet_file_parts){.fd = -1};
 }
 
 int pnet_path_follow(const char *path, char target[PNET_PATH_MOST])

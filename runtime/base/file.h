@@ -1,4 +1,4 @@
-/* Reads whole files, and writes files atomically. */
+/* Reads files, whole or in parts, and writes files atomically. */
 #ifndef PNET_RUNTIME_IO_FILE_H
 #define PNET_RUNTIME_IO_FILE_H
 
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 enum { PNET_PATH_MOST = 4096 };
 
@@ -24,6 +25,31 @@ enum pnet_status pnet_bytes_read(const char *path, struct pnet_bytes *b, struct 
 /* The same for a file that the program keeps for itself and may replace, such as a cache: it is no input. */
 enum pnet_status pnet_bytes_read_own(const char *path, struct pnet_bytes *b, struct pnet_error *e);
 void pnet_bytes_free(struct pnet_bytes *b);
+
+/* A file of which parts are in memory, each at the place where it would be if all of the file were: for readers that look at a
+   file part by part. What has not been loaded, or was dropped, is 0. */
+struct pnet_file_parts {
+    struct pnet_bytes bytes; /* of the whole file */
+    char *path;              /* as in messages */
+    int fd;                  /* -1: all of the file is in memory; loading and dropping do nothing */
+    size_t head;             /* first bytes that stay in memory */
+    struct timespec changed; /* when the file was changed last */
+};
+/* Opens a regular file. It takes addresses for the whole file, and memory for what is loaded. Errors of pnet_bytes_read, and
+   PNET_USAGE: `path` is "-", a pipe, a device or empty, and can only be read as a whole. On failure there is nothing to close. */
+enum pnet_status pnet_file_parts_open(
+    const char *path, struct pnet_file_parts *f, struct pnet_error *e);
+/* Returns the same of bytes that are in memory, which are borrowed as `path` is; it need not be closed. */
+struct pnet_file_parts pnet_file_parts_of(const struct pnet_bytes *b, const char *path);
+/* Loads bytes, which must lie in the file. PNET_FAILED: they cannot be read, or the file has changed since it was opened. */
+enum pnet_status pnet_file_parts_load(
+    struct pnet_file_parts *f, uint64_t at, uint64_t size, struct pnet_error *e);
+/* The same of the first bytes, at most those that the file has; they are not dropped. */
+enum pnet_status pnet_file_parts_load_head(
+    struct pnet_file_parts *f, uint64_t size, struct pnet_error *e);
+/* Gives the memory of bytes back, by whole pages: bytes before them that share their first page are dropped with them. */
+void pnet_file_parts_drop(struct pnet_file_parts *f, uint64_t at, uint64_t size);
+void pnet_file_parts_close(struct pnet_file_parts *f);
 
 /* Returns PNET_NO_MEMORY if fewer than `bytes` bytes of memory are free. Readers call it before they allocate a size that a
    file declares. */

@@ -114,7 +114,7 @@ enum pnet_status pnet_cloud_place(
     struct pnet_placer p;
     pnet_placer_begin(&p, c->metres);
     pnet_placer_measure(&p, n, xyz);
-    if (!pnet_placer_turn(&p)) return pnet_error_memory(e);
+    if (!pnet_placer_turn(&p, NULL)) return pnet_error_memory(e);
     pnet_placer_put(&p, n, xyz);
     return pnet_placer_end(&p, c, e);
 }

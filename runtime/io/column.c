@@ -1,14 +1,13 @@
 #include "runtime/io/column.h"
 #include "kernels/halves.h"
 #include "runtime/base/file.h"
-#include "runtime/io/place.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Rows done together: their records stay in the first cache levels while every column reads them. */
-enum { BLOCK = 2048 };
+enum { BLOCK = PNET_COLUMNS_BLOCK };
 
 enum pnet_status pnet_columns_add(struct pnet_columns *t, struct pnet_span name,
     enum pnet_scalar type, struct pnet_column **added, const char *place, struct pnet_error *e)
@@ -266,30 +265,36 @@ static bool is_field(const struct pnet_columns *t, const int axis[3], int i)
     return !t->items[i].skip && i != axis[0] && i != axis[1] && i != axis[2];
 }
 
-static void gather_axes(const struct pnet_columns *t, const int axis[3], int64_t first,
-    int64_t rows, double xyz[BLOCK * 3])
+void pnet_columns_points(
+    const struct pnet_columns *t, const int axis[3], int64_t first, int64_t rows, double *xyz)
 {
     for (int a = 0; a < 3; a++) gather_doubles(&t->items[axis[a]], first, rows, xyz + a, 3);
 }
 
-/* Fills the fields of the rows of a block. `c` has the fields in the order of their columns. */
+/* Fills the fields of the rows of a block, from row `to` of the cloud on, which has the fields in the order of their columns. */
 static void gather_fields(const struct pnet_columns *t, const int axis[3], int64_t first,
-    int64_t rows, struct pnet_cloud *c)
+    int64_t rows, int64_t to, struct pnet_cloud *c)
 {
     struct pnet_field *f = c->fields;
     for (int i = 0; i < t->count; i++) {
         if (!is_field(t, axis, i)) continue;
-        uint8_t *to = (uint8_t *)f->data + (size_t)first * pnet_scalar_size(f->type);
         if (t->items[i].scaled)
-            gather_doubles(&t->items[i], first, rows, (double *)f->data + first, 1);
+            gather_doubles(&t->items[i], first, rows, (double *)f->data + to, 1);
         else
-            gather(&t->items[i], first, rows, to);
+            gather(&t->items[i], first, rows,
+                (uint8_t *)f->data + (size_t)to * pnet_scalar_size(f->type));
         f++;
     }
 }
 
 enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis[3], int64_t rows,
     struct pnet_cloud *c, struct pnet_error *e)
+{
+    return pnet_columns_piece(t, axis, 0, rows, NULL, c, e);
+}
+
+enum pnet_status pnet_columns_piece(const struct pnet_columns *t, const int axis[3], int64_t first,
+    int64_t rows, const struct pnet_placing *placing, struct pnet_cloud *c, struct pnet_error *e)
 {
     struct pnet_placer p;
     uint64_t row_bytes = 3 * sizeof(float);
@@ -308,17 +313,17 @@ enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis
         if (is_field(t, axis, i) && !add_field(&t->items[i], i, c)) goto no_memory;
 
     pnet_placer_begin(&p, c->metres);
-    for (int64_t first = 0; first < rows; first += BLOCK) {
-        int64_t some = rows - first < BLOCK ? rows - first : BLOCK;
-        gather_axes(t, axis, first, some, xyz);
+    for (int64_t at = 0; at < rows; at += BLOCK) {
+        int64_t some = rows - at < BLOCK ? rows - at : BLOCK;
+        pnet_columns_points(t, axis, first + at, some, xyz);
         pnet_placer_measure(&p, some, xyz);
     }
-    if (!pnet_placer_turn(&p)) goto no_memory;
-    for (int64_t first = 0; first < rows; first += BLOCK) {
-        int64_t some = rows - first < BLOCK ? rows - first : BLOCK;
-        gather_axes(t, axis, first, some, xyz);
+    if (!pnet_placer_turn(&p, placing)) goto no_memory;
+    for (int64_t at = 0; at < rows; at += BLOCK) {
+        int64_t some = rows - at < BLOCK ? rows - at : BLOCK;
+        pnet_columns_points(t, axis, first + at, some, xyz);
         pnet_placer_put(&p, some, xyz);
-        gather_fields(t, axis, first, some, c);
+        gather_fields(t, axis, first + at, some, at, c);
     }
     c->xyz_type = axes_type(t, axis);
     status = pnet_placer_end(&p, c, e);

@@ -5,6 +5,7 @@
 
 #include "runtime/io/cloud.h"
 #include "runtime/base/error.h"
+#include "runtime/io/place.h"
 #include "runtime/io/text.h"
 
 #include <stdbool.h>
@@ -77,6 +78,13 @@ enum pnet_status pnet_columns_axes(
    name get the suffix _2, _3 ... On failure `c` is empty. */
 enum pnet_status pnet_columns_cloud(const struct pnet_columns *t, const int axis[3], int64_t rows,
     struct pnet_cloud *c, struct pnet_error *e);
+/* The same of `rows` rows from row `first` on. `placing` (or NULL): they belong to a cloud that was placed so. */
+enum pnet_status pnet_columns_piece(const struct pnet_columns *t, const int axis[3], int64_t first,
+    int64_t rows, const struct pnet_placing *placing, struct pnet_cloud *c, struct pnet_error *e);
+/* Writes coordinates, in the unit of the file, to xyz[rows, 3]; at most PNET_COLUMNS_BLOCK rows. */
+enum { PNET_COLUMNS_BLOCK = 2048 };
+void pnet_columns_points(
+    const struct pnet_columns *t, const int axis[3], int64_t first, int64_t rows, double *xyz);
 
 /* By how much a coordinate may be off where it is written as float32, metres; beyond it a double is written. */
 #define PNET_SINGLE_LOSS_M 1e-4

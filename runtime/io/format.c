@@ -1,6 +1,7 @@
-#include "runtime/io/column.h"
+#include "runtime/io/cloud_doubts.h"
 #include "runtime/io/foreign.h"
 #include "runtime/io/format.h"
+#include "runtime/io/rows.h"
 #include "runtime/io/text.h"
 #include "runtime/base/number.h"
 #include "runtime/base/printable.h"
@@ -27,9 +28,10 @@ struct format {
     /* for files that do not say all themselves; NULL for others: */
     enum pnet_status (*read_as)(const struct pnet_bytes *b, const char *path,
         const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
-    void (*doubt)(const struct pnet_bytes *b, const char *path, int names, char text[120]);
+    pnet_doubt_file *doubt;
     /* for files that are probed, and whose first bytes declare fields; NULL for others: */
     bool (*peek)(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c);
+    pnet_rows_open *open; /* for files that are read in pieces; NULL for others */
 };
 
 /* Probed in this order: formats with fewer marks of their own come later. */
@@ -39,31 +41,36 @@ static const struct format formats[] = {
         .probe = pnet_ply_probe,
         .read = pnet_ply_read,
         .write = pnet_ply_write,
+        .open = pnet_ply_open,
         .peek = pnet_ply_peek},
     {.name = "PCD",
         .endings = {".pcd"},
         .probe = pnet_pcd_probe,
         .read = pnet_pcd_read,
-        .write = pnet_pcd_write},
+        .write = pnet_pcd_write,
+        .open = pnet_pcd_open},
     {.name = "LAS",
         .endings = {".las"},
         .probe = pnet_las_probe,
         .read = pnet_las_read,
         .write = pnet_las_write,
         .doubt = pnet_las_doubt,
-        .peek = pnet_las_peek},
+        .peek = pnet_las_peek,
+        .open = pnet_las_open},
     {.name = "LAZ",
         .endings = {".laz"},
         .probe = pnet_laz_probe,
         .read = pnet_las_read,
         .instead = ".las",
-        .peek = pnet_las_peek},
+        .peek = pnet_las_peek,
+        .open = pnet_las_open},
     {.name = "NPY",
         .endings = {".npy"},
         .probe = pnet_npy_probe,
         .read = pnet_npy_cloud_read,
         .write = pnet_npy_cloud_write,
-        .read_as = pnet_npy_cloud_read_as},
+        .read_as = pnet_npy_cloud_read_as,
+        .open = pnet_npy_open},
     {.name = "NPZ",
         .endings = {".npz"},
         .probe = pnet_npz_probe,
@@ -82,7 +89,8 @@ static const struct format formats[] = {
         .read = pnet_kitti_read,
         .write = pnet_kitti_write,
         .read_as = pnet_kitti_read_as,
-        .doubt = pnet_kitti_doubt},
+        .doubt = pnet_kitti_doubt,
+        .open = pnet_kitti_open},
     {.name = "text",
         .endings = {".xyz", ".txt", ".csv", ".pts"},
         .probe = pnet_table_probe,
@@ -176,103 +184,11 @@ static enum pnet_status unknown_format(
         e, PNET_BAD_DATA, "%.500s: byte 0: expected a point cloud: %s", path, list_end(&names));
 }
 
-/* Doubts a cloud with more columns without names than points have: rows of a matrix of descriptors look like it. */
-static void doubt_width(const struct pnet_cloud *c, int names, char text[120])
-{
-    char name[16];
-    int nameless = 0;
-    for (; nameless < c->field_count; nameless++) {
-        snprintf(name, sizeof name, "c%d", nameless + 3);
-        if (strcmp(c->fields[nameless].name, name) != 0) break;
-    }
-    if (nameless + 3 > PNET_COLUMNS_LIKELY && names < nameless + 3)
-        snprintf(text, 120,
-            "%d columns without names: if these are descriptors, the first three are no "
-            "coordinates",
-            nameless + 3);
-}
-
-/* Doubts a cloud without names whose x numbers the samples of a batch, as in coordinates of sparse tensors: b x y z. Where it is
-   0 throughout, the columns after it must be whole numbers too, as indices of voxels are. */
-static void doubt_batch(const struct pnet_cloud *c, int names, char text[120])
-{
-    double last = 0;
-    bool whole = true;
-    if (names > 3 || c->metres[0] > 0 || !c->field_count || strcmp(c->fields[0].name, "c3") != 0)
-        return;
-    for (int64_t i = 0; i < c->rows; i++) {
-        double x = pnet_cloud_at(c, i, 0);
-        if (x != last && x != last + 1) return;
-        last = x;
-        for (int a = 1; a < 3; a++) whole &= pnet_cloud_at(c, i, a) == rint(pnet_cloud_at(c, i, a));
-        whole &= pnet_field_get(&c->fields[0], i) == rint(pnet_field_get(&c->fields[0], i));
-    }
-    if (4 * (last + 1) > (double)c->rows || (last == 0 && !whole)) return;
-    pnet_number_format(text, 120,
-        "its first column, from 0 to %g, looks like the index of a batch, not like x: leave it out",
-        last);
-}
-
-/* What float32 takes from the coordinates that models read is told beyond this. */
-static const double told_loss_m = 1e-3;
-
-enum { PLACES_TEXT = 240 };
-
-/* Writes what is doubtful about the places of points, or "". An offset that the cloud chose loses the places of strays alone; an
-   `origin` that was named may be far from all points. */
-static void doubt_places(const struct pnet_cloud *c, bool origin, char text[PLACES_TEXT])
-{
-    const struct pnet_strays *s = &c->strays;
-    double lost = pnet_cloud_loss(c);
-    text[0] = '\0';
-    if (s->count == 1)
-        pnet_number_format(text, PLACES_TEXT,
-            "row %" PRId64 " lies %.3g km away from the other points", s->row, s->distance / 1000);
-    else if (s->count)
-        pnet_number_format(text, PLACES_TEXT,
-            "row %" PRId64 " (%.3g km) and %" PRId64 " more lie far away from the other points",
-            s->row, s->distance / 1000, s->count - 1);
-    size_t n = strlen(text);
-    if (lost > told_loss_m && (origin || !s->count))
-        pnet_number_format(text + n, PLACES_TEXT - n,
-            "%smodels read its coordinates less (%.10g, %.10g, %.10g) in float32, off by up to "
-            "%.2g m",
-            n ? "; " : "", c->offset[0], c->offset[1], c->offset[2], lost);
-}
-
-void pnet_cloud_doubts(const struct pnet_cloud *c, const struct pnet_cloud_hints *hints,
-    const char *path, const char *doubt, char warning[256])
-{
-    char dropped[100] = "", places[PLACES_TEXT] = "", units[256], name[512];
-    path = pnet_printable(path, name, sizeof name);
-    pnet_unit_doubt(c->unit, &hints->unit, c->metres, units);
-    if (c->rows < c->file_rows)
-        snprintf(dropped, sizeof dropped,
-            "dropped %" PRId64 " of %" PRId64 " points: not finite, or beyond 1e18 m",
-            c->file_rows - c->rows, c->file_rows);
-    if (!*doubt)
-        doubt_places(c, hints->origin, places); /* else the numbers may be no coordinates at all */
-    const char *rounded =
-        c->rounded ? "integers beyond 2^53 are rounded in columns with gaps or fractions" : "";
-    const char *parts[] = {dropped, places, units, rounded, doubt};
-    int name_most = *places || *units || c->rounded || *doubt ? 100 : 150;
-    warning[0] = '\0';
-    for (int i = 0; i < 5; i++) {
-        size_t n = strlen(warning);
-        if (!*parts[i]) continue;
-        if (n)
-            snprintf(warning + n, 256 - n, "; %s", parts[i]);
-        else
-            snprintf(warning, 256, "%.*s: %s", name_most, path, parts[i]);
-    }
-}
-
-/* The unit of the file was asked for: it must be a length. */
-static enum pnet_status check_unit(
-    const struct pnet_cloud *c, const char *path, struct pnet_error *e)
+enum pnet_status pnet_cloud_check_unit(const struct pnet_cloud *c,
+    const struct pnet_cloud_hints *hints, const char *path, struct pnet_error *e)
 {
     const struct pnet_axis_unit *z = &c->unit[1];
-    if (c->metres[0] > 0 && c->metres[1] > 0) return PNET_OK;
+    if (!hints->unit.of_file || (c->metres[0] > 0 && c->metres[1] > 0)) return PNET_OK;
     if (c->unit[0].kind == PNET_AXIS_ANGLE)
         return pnet_error_set(e, PNET_BAD_DATA,
             "%.500s: x and y are %s, which no factor converts to metres: project the file", path,
@@ -286,37 +202,47 @@ static enum pnet_status check_unit(
         u->kind == PNET_AXIS_UNCLEAR ? u->name : "", u->kind == PNET_AXIS_UNCLEAR ? ")" : "");
 }
 
-/* Sets what readers need to know about the unit. */
-static void set_unit(const struct pnet_unit_choice *unit, struct pnet_cloud *c)
+void pnet_cloud_begin(struct pnet_cloud *c, const struct pnet_cloud_hints *hints)
 {
-    c->unit_of_file = unit->of_file;
+    const struct pnet_unit_choice *unit = &hints->unit;
+    *c = (struct pnet_cloud){.unit_of_file = unit->of_file};
     for (int i = 0; i < 2; i++) c->metres[i] = unit->axes[i] ? unit->axes[i]->metres : 0;
+}
+
+enum pnet_status pnet_format_open(struct pnet_file_parts *parts,
+    const struct pnet_cloud_hints *hints, struct pnet_rows *r, struct pnet_cloud *c,
+    pnet_doubt_file **doubt, struct pnet_error *e)
+{
+    const struct format *f = recognise(&parts->bytes, parts->path);
+    if (!f) return unknown_format(&parts->bytes, parts->path, e);
+    if (!f->open) return pnet_rows_whole(parts->path, f->name, e);
+    *doubt = f->doubt;
+    return f->open(parts, hints, r, c, e);
 }
 
 enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hints *hints,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e)
 {
-    *c = (struct pnet_cloud){.rows = 0};
-    set_unit(&hints->unit, c);
+    pnet_cloud_begin(c, hints);
     if (warning) warning[0] = '\0';
     struct pnet_bytes b;
     enum pnet_status status = pnet_bytes_read(path, &b, e);
     if (status != PNET_OK) return status;
     if (strcmp(path, "-") == 0) path = "standard input";
     const struct format *f = recognise(&b, path);
-    char doubt[120] = "";
+    char doubt[PNET_DOUBT] = "";
     if (!f)
         status = unknown_format(&b, path, e);
     else if (f->read_as && (hints->column_count || hints->coordinates))
         status = f->read_as(&b, path, hints, c, e);
     else
         status = f->read(&b, path, c, e);
-    if (status == PNET_OK && hints->unit.of_file) status = check_unit(c, path, e);
+    if (status == PNET_OK) status = pnet_cloud_check_unit(c, hints, path, e);
     if (status == PNET_OK && hints->origin) status = pnet_cloud_move_offset(c, hints->origin, e);
     if (status == PNET_OK && f && warning) {
         if (f->doubt) f->doubt(&b, path, hints->column_count, doubt);
-        if (!*doubt) doubt_width(c, hints->column_count, doubt);
-        if (!*doubt) doubt_batch(c, hints->column_count, doubt);
+        if (!*doubt) pnet_doubt_width(c, hints->column_count, doubt);
+        if (!*doubt) pnet_doubt_batch(c, hints->column_count, doubt);
         pnet_cloud_doubts(c, hints, path, doubt, warning);
     }
     if (status != PNET_OK) pnet_cloud_free(c);

@@ -82,6 +82,23 @@ enum pnet_status pnet_kitti_write(
 enum pnet_status pnet_table_write(
     const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
 
+/* Makes the empty cloud that readers fill. */
+void pnet_cloud_begin(struct pnet_cloud *c, const struct pnet_cloud_hints *hints);
+/* Checks that the file states a length where its unit was asked for: PNET_BAD_DATA. */
+enum pnet_status pnet_cloud_check_unit(const struct pnet_cloud *c,
+    const struct pnet_cloud_hints *hints, const char *path, struct pnet_error *e);
+
+/* Writes why the bytes are unlikely to be what they are read as, or "". `names`: the number of columns that are named. */
+typedef void pnet_doubt_file(
+    const struct pnet_bytes *b, const char *path, int names, char text[120]);
+/* Recognises a file, of which the first 64 KiB and the last 64 bytes are loaded, and opens it in its format, which may have
+   something to doubt: *doubt, or NULL; it looks at the first 256 KiB. PNET_BAD_DATA; PNET_USAGE: the format is read as a
+   whole. */
+struct pnet_rows;
+enum pnet_status pnet_format_open(struct pnet_file_parts *parts,
+    const struct pnet_cloud_hints *hints, struct pnet_rows *r, struct pnet_cloud *c,
+    pnet_doubt_file **doubt, struct pnet_error *e);
+
 /* Tells whether the name has that ending, in upper or lower case. */
 bool pnet_path_ends(const char *path, const char *ending);
 /* Sets the message "path: byte N: ..." and returns PNET_BAD_DATA. */

@@ -3,6 +3,7 @@
 #include "runtime/io/kitti.h"
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
+#include "runtime/io/rows.h"
 #include "runtime/base/number.h"
 
 #include <inttypes.h>
@@ -11,48 +12,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads records of `width` float32 with these names; `given`: the user or the weights gave them. */
-static enum pnet_status read_records(const struct pnet_bytes *b, const char *path,
-    const char *const *names, int width, bool given, struct pnet_cloud *c, struct pnet_error *e)
-{
-    static const int axis[3] = {0, 1, 2};
-    size_t stride = (size_t)width * 4;
-    if (b->size % stride)
-        return pnet_byte_error(path, b->size - b->size % stride, e,
-            "the file ends within a point: expected records of %zu bytes, %d float32 each (%s)",
-            stride, width,
-            given ? "as many as columns are named: --columns names those of this file"
-                  : "a file of other records needs names for its columns");
-    struct pnet_columns t = {.count = 0};
-    enum pnet_status status = PNET_OK;
-    for (int i = 0; i < width && status == PNET_OK; i++)
-        status = pnet_columns_add(&t, pnet_span_of(names[i]), PNET_F32, NULL, path, e);
-    if (status == PNET_OK) {
-        pnet_columns_pack(&t, b->data);
-        status = pnet_columns_cloud(&t, axis, (int64_t)(b->size / stride), c, e);
-    }
-    pnet_columns_free(&t);
-    return status;
-}
-
 static int usual_width(const char *path)
 {
     return pnet_path_ends(path, ".pcd.bin") ? 5 : 4;
 }
 
-enum pnet_status pnet_kitti_read(
-    const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
+/* A record has a float32 for each name: those given by the user or the weights, or the usual ones. */
+enum pnet_status pnet_kitti_open(struct pnet_file_parts *f, const struct pnet_cloud_hints *hints,
+    struct pnet_rows *r, struct pnet_cloud *c, struct pnet_error *e)
 {
-    static const char *const names[] = {"x", "y", "z", "intensity", "ring"};
-    return read_records(b, path, names, usual_width(path), false, c, e);
+    static const char *const usual[] = {"x", "y", "z", "intensity", "ring"};
+    bool given = hints->column_count;
+    const char *const *names = given ? (const char *const *)hints->columns : usual;
+    int width = given ? hints->column_count : usual_width(f->path);
+    size_t size = f->bytes.size, stride = (size_t)width * 4;
+    (void)c;
+    if (size % stride)
+        return pnet_byte_error(f->path, size - size % stride, e,
+            "the file ends within a point: expected records of %zu bytes, %d float32 each (%s)",
+            stride, width,
+            given ? "as many as columns are named: --columns names those of this file"
+                  : "a file of other records needs names for its columns");
+    enum pnet_status status = PNET_OK;
+    for (int i = 0; i < width && status == PNET_OK; i++)
+        status = pnet_columns_add(&r->columns, pnet_span_of(names[i]), PNET_F32, NULL, f->path, e);
+    if (status != PNET_OK) return status;
+    for (int a = 0; a < 3; a++) r->axis[a] = a;
+    r->record = pnet_columns_pack(&r->columns, f->bytes.data);
+    r->records = f->bytes.data;
+    r->count = (int64_t)(size / stride);
+    return PNET_OK;
 }
 
 enum pnet_status pnet_kitti_read_as(const struct pnet_bytes *b, const char *path,
     const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e)
 {
-    if (!hints->column_count) return pnet_kitti_read(b, path, c, e);
-    return read_records(
-        b, path, (const char *const *)hints->columns, hints->column_count, true, c, e);
+    return pnet_rows_read(pnet_kitti_open, b, path, hints, c, e);
+}
+
+enum pnet_status pnet_kitti_read(
+    const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
+{
+    return pnet_kitti_read_as(b, path, &(struct pnet_cloud_hints){.columns = NULL}, c, e);
 }
 
 /* Numbers that are examined for doubts, and the least numbers that allow a conclusion. */

@@ -5,6 +5,7 @@
 #include "runtime/io/format.h"
 #include "runtime/io/las_system.h"
 #include "runtime/io/laz.h"
+#include "runtime/io/rows.h"
 #include "runtime/io/text.h"
 
 #include <assert.h>
@@ -14,16 +15,22 @@
 #include <string.h>
 
 struct las {
-    const struct pnet_bytes *b;
+    struct pnet_file_parts *file;
+    const struct pnet_bytes *b; /* of the file */
     const char *path;
     unsigned minor, format;
     bool compressed;
     size_t header_size, record;
     uint64_t points_at, rows;
-    const uint8_t *points;
+    const uint8_t *points; /* the first record; of compressed points, of those in the buffer */
     struct pnet_las_layout layout; /* of what has been described until now */
-    struct pnet_columns columns;
     struct pnet_las_system system;
+    /* of compressed points */
+    struct pnet_laz_reader *laz;
+    uint8_t *buffer;
+    /* of files that are read in pieces */
+    struct pnet_las_summary summary;
+    bool dropped; /* some points are not kept */
 };
 
 static uint64_t load(const struct pnet_bytes *b, uint64_t at, size_t bytes)
@@ -118,7 +125,8 @@ static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
 void pnet_las_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120])
 {
     (void)names;
-    struct las l = {.b = b, .path = path};
+    struct pnet_file_parts f = pnet_file_parts_of(b, path);
+    struct las l = {.file = &f, .b = b, .path = path};
     struct pnet_error e;
     text[0] = '\0';
     if (parse_header(&l, &e) == PNET_OK && !l.compressed && count_records(&l) > l.rows)
@@ -163,17 +171,22 @@ static enum pnet_status add_extra(struct las *l, uint64_t at, struct pnet_error 
 }
 
 /* The records after the points of a LAS 1.4 file. Errors in them do not make the points unreadable, and are ignored. */
-static void read_extended_vlrs(struct las *l)
+static enum pnet_status read_extended_vlrs(struct las *l, struct pnet_error *e)
 {
-    if (l->minor < 4 || l->header_size < LAS_HEADER64_LEAST) return;
+    if (l->minor < 4 || l->header_size < LAS_HEADER64_LEAST) return PNET_OK;
     uint64_t at = load(l->b, LAS_EVLR_OFFSET, 8), count = load(l->b, LAS_EVLR_COUNT, 4),
              size = l->b->size;
     for (uint64_t i = 0; i < count && at <= size && size - at >= LAS_EVLR_SIZE; i++) {
+        enum pnet_status status = pnet_file_parts_load(l->file, at, LAS_EVLR_SIZE, e);
+        if (status != PNET_OK) return status;
         uint64_t length = load(l->b, at + 20, 8), body = at + LAS_EVLR_SIZE;
-        if (length > size - body) return;
-        pnet_las_system_note(&l->system, l->b, at, body, length);
+        if (length > size - body) return PNET_OK;
+        if (pnet_las_system_note(&l->system, l->b, at, body, length))
+            status = pnet_file_parts_load(l->file, body, length, e);
+        if (status != PNET_OK) return status;
         at = body + length;
     }
+    return PNET_OK;
 }
 
 /* Moves to record `i`, from the one before it. */
@@ -193,8 +206,8 @@ static enum pnet_status next_vlr(
     return PNET_OK;
 }
 
-/* Decodes compressed points into a buffer of the columns. */
-static enum pnet_status unpack(struct las *l, struct pnet_error *e)
+/* Finds out how compressed points are to be decoded. */
+static enum pnet_status find_laz(struct las *l, struct pnet_laz *z, struct pnet_error *e)
 {
     uint64_t count = load(l->b, LAS_VLR_COUNT, 4), i = 0;
     struct pnet_las_vlr v = {.at = 0};
@@ -206,8 +219,7 @@ static enum pnet_status unpack(struct las *l, struct pnet_error *e)
     if (i == count)
         return pnet_byte_error(l->path, LAS_POINT_FORMAT, e,
             "the points are compressed (LAZ), but no record \"laszip encoded\" says how");
-    struct pnet_laz z = {.b = l->b,
-        .path = l->path,
+    *z = (struct pnet_laz){.file = l->file,
         .format = l->format,
         .record = l->record,
         .least = pnet_las_format_size(l->format),
@@ -215,9 +227,7 @@ static enum pnet_status unpack(struct las *l, struct pnet_error *e)
         .rows = l->rows,
         .vlr_at = v.body,
         .vlr_size = v.length};
-    enum pnet_status status = pnet_laz_unpack(&z, &l->columns.buffer, e);
-    l->points = l->columns.buffer;
-    return status;
+    return PNET_OK;
 }
 
 /* Walks the records between header and points, and reads those about extra bytes and coordinates. */
@@ -235,8 +245,7 @@ static enum pnet_status parse_vlrs(struct las *l, struct pnet_error *e)
         }
         pnet_las_system_note(&l->system, l->b, v.at, v.body, v.length);
     }
-    read_extended_vlrs(l);
-    return PNET_OK;
+    return read_extended_vlrs(l, e);
 }
 
 /* Finds out what lies where in a record. */
@@ -254,14 +263,15 @@ static enum pnet_status parse_layout(struct las *l, struct pnet_error *e)
 }
 
 /* Makes a column of each coordinate and each field. */
-static enum pnet_status add_columns(struct las *l, struct pnet_error *e)
+static enum pnet_status add_columns(
+    const struct las *l, struct pnet_columns *t, struct pnet_error *e)
 {
     for (int i = 0; i < l->layout.count; i++) {
         const struct pnet_las_part *p = &l->layout.parts[i];
         struct pnet_span name = {p->name, p->name + strlen(p->name)};
         struct pnet_column *c;
         if (p->axis < 0 && !p->field) continue;
-        enum pnet_status status = pnet_columns_add(&l->columns, name, p->type, &c, l->path, e);
+        enum pnet_status status = pnet_columns_add(t, name, p->type, &c, l->path, e);
         if (status != PNET_OK) return status;
         c->number = p->number;
         c->low = p->low;
@@ -269,10 +279,20 @@ static enum pnet_status add_columns(struct las *l, struct pnet_error *e)
         c->scaled = p->scaled;
         c->scale = p->scale;
         c->shift = p->shift;
-        c->data = l->points + (l->rows ? p->at : 0);
         c->stride = l->record;
     }
     return PNET_OK;
+}
+
+/* Sets where the first record of the columns lies. */
+static void place_columns(struct las *l, const uint8_t *points, struct pnet_rows *r)
+{
+    struct pnet_column *c = r->columns.items;
+    for (int i = 0; i < l->layout.count; i++) {
+        const struct pnet_las_part *p = &l->layout.parts[i];
+        if (p->axis >= 0 || p->field) (c++)->data = points + (l->rows ? p->at : 0);
+    }
+    l->points = r->records = points;
 }
 
 /* Tells whether the number of a scaled part follows from its rounded value, and rounded units. Each of at most eight operations
@@ -286,9 +306,8 @@ static bool follows(const struct pnet_las_part *p)
 }
 
 /* Decides which bytes of a record are kept: what no field holds, and numbers that do not follow from what the cloud has. */
-static void choose_kept(struct pnet_las_kept *k, const struct pnet_cloud *c)
+static void choose_kept(struct pnet_las_kept *k, bool dropped)
 {
-    bool dropped = c->rows < c->file_rows;
     for (int i = 0; i < k->layout.count; i++) {
         struct pnet_las_part *p = &k->layout.parts[i];
         bool follow =
@@ -296,18 +315,6 @@ static void choose_kept(struct pnet_las_kept *k, const struct pnet_cloud *c)
         if (follow) continue;
         p->kept = k->width;
         k->width += p->size;
-    }
-}
-
-static void keep_bytes(struct pnet_las_kept *k, const uint8_t *points)
-{
-    for (int64_t row = 0; row < k->rows; row++) {
-        const uint8_t *from = points + (size_t)row * k->layout.record;
-        uint8_t *to = k->bytes + (size_t)row * k->width;
-        for (int i = 0; i < k->layout.count; i++) {
-            const struct pnet_las_part *p = &k->layout.parts[i];
-            if (p->kept != PNET_LAS_NOT_KEPT) memcpy(to + p->kept, from + p->at, p->size);
-        }
     }
 }
 
@@ -323,26 +330,41 @@ static void tie_fields(struct pnet_las_kept *k, struct pnet_cloud *c)
     }
 }
 
-/* Keeps in the cloud what it does not hold otherwise. */
-static enum pnet_status keep(struct las *l, struct pnet_cloud *c, struct pnet_error *e)
+/* Begins what the cloud keeps, with a copy of the layout. NULL: out of memory. */
+static struct pnet_las_kept *begin_kept(
+    const struct las *l, bool dropped, int64_t rows, struct pnet_cloud *c)
 {
     struct pnet_las_kept *k = calloc(1, sizeof *k);
-    if (!k) return pnet_error_memory(e);
+    if (!k) return NULL;
     c->las = k;
+    k->rows = rows;
     k->layout = l->layout;
-    l->layout = (struct pnet_las_layout){.count = 0};
-    k->rows = c->file_rows;
-    enum pnet_status status = pnet_las_keep_file(k, l->b, l->path, e);
-    if (status != PNET_OK) return status;
-    choose_kept(k, c);
+    k->layout.parts = malloc((size_t)l->layout.count * sizeof *k->layout.parts);
+    if (!k->layout.parts) return NULL;
+    memcpy(k->layout.parts, l->layout.parts, (size_t)l->layout.count * sizeof *k->layout.parts);
+    choose_kept(k, dropped);
     tie_fields(k, c);
-    status = pnet_bytes_fit(l->path, (uint64_t)k->rows * k->width, e);
+    pnet_las_summary_begin(&k->summary);
+    return k;
+}
+
+/* Keeps of k->rows records what the cloud does not hold otherwise. */
+static enum pnet_status keep_records(
+    struct pnet_las_kept *k, const uint8_t *points, const char *path, struct pnet_error *e)
+{
+    enum pnet_status status = pnet_bytes_fit(path, (uint64_t)k->rows * k->width, e);
     if (status != PNET_OK) return status;
     k->bytes = malloc((size_t)k->rows * k->width + 1);
     if (!k->bytes) return pnet_error_memory(e);
-    if (k->width) keep_bytes(k, l->points);
-    pnet_las_summary_begin(&k->summary);
-    pnet_las_summary_add(&k->summary, &k->layout, l->points, k->rows);
+    pnet_las_summary_add(&k->summary, &k->layout, points, k->rows);
+    for (int64_t row = 0; row < k->rows && k->width; row++) {
+        const uint8_t *from = points + (size_t)row * k->layout.record;
+        uint8_t *to = k->bytes + (size_t)row * k->width;
+        for (int i = 0; i < k->layout.count; i++) {
+            const struct pnet_las_part *p = &k->layout.parts[i];
+            if (p->kept != PNET_LAS_NOT_KEPT) memcpy(to + p->kept, from + p->at, p->size);
+        }
+    }
     return PNET_OK;
 }
 
@@ -357,24 +379,131 @@ static void take_units(const struct las *l, struct pnet_cloud *c)
     }
 }
 
+static enum pnet_status reserve(struct pnet_rows *r, int64_t rows, struct pnet_error *e)
+{
+    struct las *l = r->own;
+    l->buffer = malloc((size_t)rows * l->record + 1);
+    if (!l->buffer) return pnet_error_memory(e);
+    place_columns(l, l->buffer, r);
+    return PNET_OK;
+}
+
+static enum pnet_status decode(struct pnet_rows *r, int64_t rows, struct pnet_error *e)
+{
+    struct las *l = r->own;
+    return pnet_laz_next(l->laz, (uint64_t)rows, l->buffer, e);
+}
+
+static void go_back(struct pnet_rows *r)
+{
+    struct las *l = r->own;
+    pnet_laz_rewind(l->laz);
+}
+
+static void see(struct pnet_rows *r, const uint8_t *records, int64_t rows)
+{
+    struct las *l = r->own;
+    pnet_las_summary_add(&l->summary, &l->layout, records, rows);
+}
+
+static enum pnet_status keep_file(
+    struct pnet_rows *r, bool dropped, struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct las *l = r->own;
+    l->dropped = dropped;
+    struct pnet_las_kept *k = begin_kept(l, dropped, r->count, c);
+    if (!k) return pnet_error_memory(e);
+    k->summary = l->summary;
+    return pnet_las_keep_file(k, l->file, e);
+}
+
+static enum pnet_status keep_rows(
+    const struct pnet_rows *r, const uint8_t *records, struct pnet_cloud *c, struct pnet_error *e)
+{
+    const struct las *l = r->own;
+    struct pnet_las_kept *k = begin_kept(l, l->dropped, c->file_rows, c);
+    return k ? keep_records(k, records, l->path, e) : pnet_error_memory(e);
+}
+
+static void close_las(struct pnet_rows *r)
+{
+    struct las *l = r->own;
+    pnet_las_layout_free(&l->layout);
+    pnet_laz_close(l->laz);
+    free(l->buffer);
+    free(l);
+}
+
+static const struct pnet_rows_kind plain = {
+    .see = see, .keep_file = keep_file, .keep_rows = keep_rows, .close = close_las};
+static const struct pnet_rows_kind compressed = {.reserve = reserve,
+    .decode = decode,
+    .rewind = go_back,
+    .see = see,
+    .keep_file = keep_file,
+    .keep_rows = keep_rows,
+    .close = close_las};
+
+/* Reads the header, and the records before the points; opens compressed points. */
+static enum pnet_status read_head(struct las *l, struct pnet_laz *z, struct pnet_error *e)
+{
+    enum pnet_status status = pnet_file_parts_load_head(l->file, LAS_HEADER_MOST, e);
+    if (status == PNET_OK) status = parse_header(l, e);
+    if (status == PNET_OK) status = pnet_file_parts_load_head(l->file, l->points_at, e);
+    if (status == PNET_OK && l->compressed) status = find_laz(l, z, e);
+    return status == PNET_OK ? parse_layout(l, e) : status;
+}
+
+/* Opens the file but for compressed points, which `z` is about. */
+static enum pnet_status open_las(struct pnet_file_parts *f, struct pnet_rows *r,
+    struct pnet_cloud *c, struct pnet_laz *z, struct pnet_error *e)
+{
+    struct las *l = calloc(1, sizeof *l);
+    if (!l) return pnet_error_memory(e);
+    *l = (struct las){.file = f, .b = &f->bytes, .path = f->path};
+    r->own = l;
+    r->kind = &plain;
+    pnet_las_summary_begin(&l->summary);
+    enum pnet_status status = read_head(l, z, e);
+    if (status == PNET_OK) status = add_columns(l, &r->columns, e);
+    if (status != PNET_OK) return status;
+    take_units(l, c);
+    for (int a = 0; a < 3; a++) r->axis[a] = a;
+    r->count = (int64_t)l->rows;
+    r->record = l->record;
+    if (!l->compressed) place_columns(l, f->bytes.data + l->points_at, r);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_las_open(struct pnet_file_parts *f, const struct pnet_cloud_hints *hints,
+    struct pnet_rows *r, struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct pnet_laz z;
+    (void)hints;
+    enum pnet_status status = open_las(f, r, c, &z, e);
+    struct las *l = r->own;
+    if (status != PNET_OK || !l->compressed) return status;
+    r->kind = &compressed;
+    return pnet_laz_open(&z, &l->laz, e);
+}
+
 enum pnet_status pnet_las_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
 {
-    static const int axis[3] = {0, 1, 2};
-    struct las l = {.b = b, .path = path};
-    enum pnet_status status = parse_header(&l, e);
-    if (status == PNET_OK && l.compressed)
-        status = unpack(&l, e);
-    else if (status == PNET_OK)
-        l.points = b->data + l.points_at;
-    if (status == PNET_OK) status = parse_layout(&l, e);
-    if (status == PNET_OK) status = add_columns(&l, e);
-    if (status == PNET_OK) take_units(&l, c);
-    if (status == PNET_OK) status = pnet_columns_cloud(&l.columns, axis, (int64_t)l.rows, c, e);
-    if (status == PNET_OK) status = keep(&l, c, e);
+    struct pnet_file_parts f = pnet_file_parts_of(b, path);
+    struct pnet_rows r = {.count = 0};
+    struct pnet_laz z;
+    enum pnet_status status = open_las(&f, &r, c, &z, e);
+    struct las *l = r.own;
+    if (status == PNET_OK && l->compressed) {
+        status = pnet_laz_unpack(&z, &l->buffer, e);
+        if (status == PNET_OK) place_columns(l, l->buffer, &r);
+    }
+    if (status == PNET_OK) status = pnet_columns_cloud(&r.columns, r.axis, r.count, c, e);
+    if (status == PNET_OK) status = keep_file(&r, c->rows < c->file_rows, c, e);
+    if (status == PNET_OK) status = keep_records(c->las, l->points, path, e);
     if (status != PNET_OK) pnet_cloud_free(c);
-    pnet_las_layout_free(&l.layout);
-    pnet_columns_free(&l.columns);
+    pnet_rows_close(&r);
     return status;
 }
 

@@ -36,6 +36,7 @@ enum {
     LAS_COUNT64 = 247,
     LAS_RETURNS64 = 255,
     LAS_HEADER64_LEAST = 375,
+    LAS_HEADER_MOST = 65535,
     LAS_VLR_SIZE = 54,
     LAS_EVLR_SIZE = 60,
     LAS_EXTRA_SIZE = 192, /* of the description of one extra dimension */
@@ -105,7 +106,8 @@ void pnet_las_summary_add(
 struct pnet_las_kept {
     struct pnet_las_layout layout; /* pnet_field.part - 1 is the number of a part */
     int64_t rows;                  /* of the file */
-    uint8_t *head;                 /* all before the points: header, records, padding */
+    uint8_t *
+        head; /* all before the points: header, records, padding; NULL: of some points of a file (pieces.h) */
     size_t head_size;
     uint8_t *tail; /* all after the points */
     size_t tail_size;
@@ -117,9 +119,9 @@ struct pnet_las_kept {
 };
 void pnet_las_kept_free(struct pnet_las_kept *k);
 /* Sets head and tail of `k`, which has its rows and layout, from a file whose header and records before the points have been
-   checked. PNET_NO_MEMORY. */
+   checked. PNET_NO_MEMORY, and PNET_FAILED: what follows the points cannot be read. */
 enum pnet_status pnet_las_keep_file(
-    struct pnet_las_kept *k, const struct pnet_bytes *b, const char *path, struct pnet_error *e);
+    struct pnet_las_kept *k, struct pnet_file_parts *f, struct pnet_error *e);
 
 /* What a file has before its points and after them. */
 struct pnet_las_frame {

@@ -106,13 +106,15 @@ static void keep_tail_of_laz(struct pnet_las_kept *k, const struct pnet_bytes *b
 }
 
 enum pnet_status pnet_las_keep_file(
-    struct pnet_las_kept *k, const struct pnet_bytes *b, const char *path, struct pnet_error *e)
+    struct pnet_las_kept *k, struct pnet_file_parts *f, struct pnet_error *e)
 {
+    const struct pnet_bytes *b = &f->bytes;
     uint64_t points_at = pnet_las_load(b->data, LAS_POINT_OFFSET, 4);
     bool compressed = b->data[LAS_POINT_FORMAT] >> 6;
     uint64_t tail_at =
         compressed ? find_extended(b) : points_at + (uint64_t)k->rows * k->layout.record;
-    enum pnet_status st = pnet_bytes_fit(path, points_at + (b->size - tail_at), e);
+    enum pnet_status st = pnet_bytes_fit(f->path, points_at + (b->size - tail_at), e);
+    if (!st) st = pnet_file_parts_load(f, tail_at, b->size - tail_at, e);
     if (st) return st;
     k->head = malloc(points_at);
     k->tail = malloc(b->size - tail_at + 1);

@@ -23,7 +23,7 @@ enum {
 };
 enum { MODEL_GEOGRAPHIC = 2, MODEL_GEOCENTRIC = 3, USER_DEFINED = 32767 };
 
-void pnet_las_system_note(struct pnet_las_system *s, const struct pnet_bytes *b, uint64_t head,
+bool pnet_las_system_note(struct pnet_las_system *s, const struct pnet_bytes *b, uint64_t head,
     uint64_t body, uint64_t length)
 {
     const char *user = (const char *)b->data + head + 2;
@@ -37,7 +37,9 @@ void pnet_las_system_note(struct pnet_las_system *s, const struct pnet_bytes *b,
                                      : NULL;
     else if (memcmp(user, "liblas", 7) == 0 && id == WELL_KNOWN_TEXT)
         to = &s->liblas;
-    if (to && !to->length) *to = (struct pnet_las_record){body, length};
+    if (!to || to->length) return false;
+    *to = (struct pnet_las_record){body, length};
+    return true;
 }
 
 /* Returns the value of a key, four numbers in the list: key, where its value is, how many there are, the value or its place;

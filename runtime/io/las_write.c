@@ -195,7 +195,8 @@ static enum pnet_status write_all(struct pnet_las_writer *w, FILE *f, struct pne
 enum pnet_status pnet_las_write(
     const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
 {
-    struct pnet_las_writer w = {.c = c, .k = c->las, .path = path};
+    bool whole = c->las && c->las->head; /* and not some points of a file */
+    struct pnet_las_writer w = {.c = c, .k = whole ? c->las : NULL, .path = path};
     if (w.k && w.k->rows != c->file_rows)
         return pnet_error_set(e, PNET_USAGE,
             "%.400s: the cloud has %" PRId64 " rows, the LAS file that it was read from %" PRId64,

@@ -15,17 +15,29 @@
    Formats 6 to 8 take more. */
 enum { PNET_LAZ_POINTS_A_BYTE = 2048 };
 
-/* What the header of the LAS file says, and where the record "laszip encoded" 22204 is: its body of `vlr_size` bytes. */
+/* What the header of the LAS file says, and where the record "laszip encoded" 22204 is: its body of `vlr_size` bytes. What stands
+   before the points is loaded. */
 struct pnet_laz {
-    const struct pnet_bytes *b;
-    const char *path;
+    struct pnet_file_parts *file;
     unsigned format;
     size_t record, least; /* bytes a point, and without extra bytes */
     uint64_t points_at, rows, vlr_at, vlr_size;
 };
 
-/* Sets `records` to `rows` records of plain LAS, never NULL, which the caller frees. Its room grows with the points that are
-   decoded, not with those that the header promises. */
+/* Decodes points in order. `z` is copied, its file must stay. It loads the bytes that it needs, and drops those of points that
+   have been decoded. On failure *r is NULL. */
+struct pnet_laz_reader;
+enum pnet_status pnet_laz_open(
+    const struct pnet_laz *z, struct pnet_laz_reader **r, struct pnet_error *e);
+void pnet_laz_close(struct pnet_laz_reader *r);
+/* Writes the next records of plain LAS, at most as many as are left. After an error the reader can only be closed. */
+enum pnet_status pnet_laz_next(
+    struct pnet_laz_reader *r, uint64_t rows, uint8_t *records, struct pnet_error *e);
+/* Goes back to the first point. */
+void pnet_laz_rewind(struct pnet_laz_reader *r);
+
+/* Sets `records` to all points, never NULL, which the caller frees. Its room grows with the points that are decoded, not with
+   those that the header promises. */
 enum pnet_status pnet_laz_unpack(const struct pnet_laz *z, uint8_t **records, struct pnet_error *e);
 
 #endif

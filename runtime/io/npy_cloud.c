@@ -1,6 +1,7 @@
 /* Clouds in NPY arrays: a matrix [points, 3 or more], or records with x, y and z or with one field of three values. */
 #include "runtime/io/npy_cloud.h"
 #include "runtime/io/format.h"
+#include "runtime/io/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,25 +117,49 @@ enum pnet_status pnet_npy_add_points(struct pnet_columns *t, const struct pnet_n
     return find_record_axes(t, choice, axis, path, e);
 }
 
+/* Loads the header of the file, as far as it says how long it is. */
+static enum pnet_status load_header(struct pnet_file_parts *f, struct pnet_error *e)
+{
+    enum { LENGTH = 8, HEAD = 12 };
+    uint32_t length = 0;
+    if (f->bytes.size < HEAD) return PNET_OK;
+    memcpy(&length, f->bytes.data + LENGTH, f->bytes.data[6] == 1 ? 2 : 4);
+    return pnet_file_parts_load_head(f, HEAD + (uint64_t)length, e);
+}
+
+static enum pnet_status find_rows(struct pnet_file_parts *f, const struct pnet_npy_header *h,
+    const struct pnet_cloud_hints *hints, struct pnet_rows *r, struct pnet_error *e)
+{
+    struct pnet_npy_header points = h->dims == 2 + !h->structured ? pnet_npy_without_lead(h) : *h;
+    if (points.structured ? points.dims != 1 : !pnet_npy_holds_points(&points))
+        return pnet_byte_error(f->path, 10, e,
+            "expected a matrix [points, 3 or more], or a list of records with x, y and z");
+    enum pnet_status status =
+        pnet_npy_add_points(&r->columns, &points, hints->coordinates, r->axis, f->path, e);
+    r->count = points.shape[0];
+    r->apart = points.fortran && !points.structured;
+    r->records = h->data;
+    r->record = h->item * (points.structured ? 1 : (size_t)points.shape[1]);
+    return status;
+}
+
+enum pnet_status pnet_npy_open(struct pnet_file_parts *f, const struct pnet_cloud_hints *hints,
+    struct pnet_rows *r, struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct pnet_npy_header h;
+    (void)c;
+    enum pnet_status status = load_header(f, e);
+    if (status != PNET_OK) return status;
+    status = pnet_npy_header_read(&f->bytes, f->path, &h, e);
+    if (status == PNET_OK) status = find_rows(f, &h, hints, r, e);
+    pnet_columns_free(&h.columns);
+    return status;
+}
+
 enum pnet_status pnet_npy_cloud_read_as(const struct pnet_bytes *b, const char *path,
     const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e)
 {
-    struct pnet_npy_header h, points;
-    struct pnet_columns t = {.count = 0};
-    int axis[3];
-    enum pnet_status status = pnet_npy_header_read(b, path, &h, e);
-    if (status == PNET_OK) {
-        points = h.dims == 2 + !h.structured ? pnet_npy_without_lead(&h) : h;
-        if (points.structured ? points.dims != 1 : !pnet_npy_holds_points(&points))
-            status = pnet_byte_error(path, 10, e,
-                "expected a matrix [points, 3 or more], or a list of records with x, y and z");
-    }
-    if (status == PNET_OK)
-        status = pnet_npy_add_points(&t, &points, hints->coordinates, axis, path, e);
-    if (status == PNET_OK) status = pnet_columns_cloud(&t, axis, points.shape[0], c, e);
-    pnet_columns_free(&t);
-    pnet_columns_free(&h.columns);
-    return status;
+    return pnet_rows_read(pnet_npy_open, b, path, hints, c, e);
 }
 
 enum pnet_status pnet_npy_cloud_read(

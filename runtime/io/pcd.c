@@ -2,6 +2,7 @@
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
 #include "runtime/io/lzf.h"
+#include "runtime/io/rows.h"
 #include "runtime/io/text.h"
 
 #include <inttypes.h>
@@ -19,6 +20,7 @@ struct pcd {
     enum data data;
     uint64_t rows;
     struct pnet_columns columns;
+    size_t stride; /* of binary records */
 };
 
 static bool is_comment(struct pnet_span line)
@@ -201,8 +203,8 @@ static enum pnet_status read_ascii(struct pcd *p, struct pnet_error *e)
 
 static enum pnet_status read_binary(struct pcd *p, struct pnet_error *e)
 {
-    size_t stride = pnet_columns_pack(&p->columns, (const uint8_t *)p->text.at);
-    uint64_t there = (uint64_t)(p->text.end - p->text.at) / stride;
+    p->stride = pnet_columns_pack(&p->columns, (const uint8_t *)p->text.at);
+    uint64_t there = (uint64_t)(p->text.end - p->text.at) / p->stride;
     return p->rows > there ? cut_short(p, there, e) : PNET_OK;
 }
 
@@ -285,28 +287,52 @@ static enum pnet_status split_colour(struct pcd *p, struct pnet_error *e)
     return PNET_OK;
 }
 
+static enum pnet_status find_rows(struct pcd *p, struct pnet_rows *r, struct pnet_error *e)
+{
+    enum pnet_status status = count_rows(p, e);
+    if (status == PNET_OK) status = list_fields(p, e);
+    if (status == PNET_OK)
+        status = pnet_columns_axes(&p->columns, r->axis, pnet_text_place(&p->text).text, e);
+    if (status != PNET_OK) return status;
+    switch (p->data) {
+    case ASCII: status = read_ascii(p, e); break;
+    case BINARY: status = read_binary(p, e); break;
+    case COMPRESSED: status = read_compressed(p, e); break;
+    }
+    return status == PNET_OK ? split_colour(p, e) : status;
+}
+
+enum pnet_status pnet_pcd_open(struct pnet_file_parts *f, const struct pnet_cloud_hints *hints,
+    struct pnet_rows *r, struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct pcd p = {.width = 0};
+    enum pnet_status status = PNET_OK;
+    bool again = true;
+    (void)hints, (void)c;
+    while (again && status == PNET_OK) {
+        p = (struct pcd){.width = 0};
+        pnet_text_begin_head(&p.text, f);
+        enum pnet_status parsed = parse_header(&p, e);
+        again = pnet_text_end_head(&p.text, f, parsed);
+        status = again ? pnet_file_parts_load_head(f, 2 * (uint64_t)f->head, e) : parsed;
+    }
+    if (status == PNET_OK && f->fd >= 0 && p.data != BINARY)
+        return pnet_rows_whole(f->path,
+            p.data == ASCII ? "a PCD of DATA ascii" : "a PCD of DATA binary_compressed", e);
+    const char *body = p.text.at;
+    if (status == PNET_OK) status = find_rows(&p, r, e);
+    r->columns = p.columns;
+    r->count = (int64_t)p.rows;
+    r->records = (const uint8_t *)body;
+    r->record = p.stride;
+    return status;
+}
+
 enum pnet_status pnet_pcd_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
 {
-    struct pcd p = {.width = 0};
-    int axis[3];
-    pnet_text_begin(&p.text, b, path);
-    enum pnet_status status = parse_header(&p, e);
-    if (status == PNET_OK) status = count_rows(&p, e);
-    if (status == PNET_OK) status = list_fields(&p, e);
-    if (status == PNET_OK)
-        status = pnet_columns_axes(&p.columns, axis, pnet_text_place(&p.text).text, e);
-    if (status == PNET_OK) {
-        switch (p.data) {
-        case ASCII: status = read_ascii(&p, e); break;
-        case BINARY: status = read_binary(&p, e); break;
-        case COMPRESSED: status = read_compressed(&p, e); break;
-        }
-    }
-    if (status == PNET_OK) status = split_colour(&p, e);
-    if (status == PNET_OK) status = pnet_columns_cloud(&p.columns, axis, (int64_t)p.rows, c, e);
-    pnet_columns_free(&p.columns);
-    return status;
+    return pnet_rows_read(
+        pnet_pcd_open, b, path, &(struct pnet_cloud_hints){.columns = NULL}, c, e);
 }
 
 /* The reverse of split_colour, in a copy of the fields: `packed` gets the values of rgb or rgba, or NULL if the cloud has no

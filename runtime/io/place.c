@@ -13,10 +13,11 @@ void pnet_placer_begin(struct pnet_placer *p, const double metres[2])
     for (int a = 0; a < 3; a++) p->metres[a] = metres[a == 2] > 0 ? metres[a == 2] : 1;
 }
 
-/* Converts a point to metres. Returns false for one that is not kept: written so that NaN fails it. */
-static bool convert(const struct pnet_placer *p, const double xyz[3], double v[3])
+/* -0 becomes 0, as offset + xyz gives it: a coordinate has the same bits whatever the offset is, or was. A comparison that NaN
+   fails. */
+bool pnet_placer_convert(const struct pnet_placer *p, const double xyz[3], double v[3])
 {
-    for (int a = 0; a < 3; a++) v[a] = xyz[a] * p->metres[a];
+    for (int a = 0; a < 3; a++) v[a] = xyz[a] * p->metres[a] + 0.0;
     return fabs(v[0]) <= PNET_FARTHEST && fabs(v[1]) <= PNET_FARTHEST &&
            fabs(v[2]) <= PNET_FARTHEST;
 }
@@ -28,7 +29,7 @@ void pnet_placer_measure(struct pnet_placer *p, int64_t n, const double *xyz)
     memcpy(high, p->high, sizeof high);
     for (int64_t i = 0; i < n; i++) {
         double v[3];
-        if (!convert(p, xyz + 3 * i, v)) continue;
+        if (!pnet_placer_convert(p, xyz + 3 * i, v)) continue;
         p->kept++;
         for (int a = 0; a < 3; a++) {
             low[a] = v[a] < low[a] ? v[a] : low[a];
@@ -47,15 +48,27 @@ void pnet_offset_of_box(const double low[3], const double high[3], double offset
     for (int a = 0; a < 3; a++) offset[a] = near ? 0 : floor(low[a] / 100) * 100;
 }
 
-bool pnet_placer_turn(struct pnet_placer *p)
+static void drop(struct pnet_placer *p)
 {
-    bool all = p->kept == p->rows;
-    if (p->kept) pnet_offset_of_box(p->low, p->high, p->offset);
-    p->xyz = calloc(p->kept ? (size_t)p->kept : 1, 3 * sizeof *p->xyz);
-    p->row = all ? NULL : calloc(p->kept ? (size_t)p->kept : 1, sizeof *p->row);
-    if (p->xyz && (all || p->row)) return true;
     free(p->xyz);
+    free(p->exact);
     free(p->row);
+}
+
+bool pnet_placer_turn(struct pnet_placer *p, const struct pnet_placing *placing)
+{
+    bool all = p->kept == p->rows, exact = placing && placing->exact;
+    size_t room = p->kept ? (size_t)p->kept : 1;
+    p->placed = placing;
+    if (placing)
+        memcpy(p->offset, placing->offset, sizeof p->offset);
+    else if (p->kept)
+        pnet_offset_of_box(p->low, p->high, p->offset);
+    p->xyz = calloc(room, 3 * sizeof *p->xyz);
+    p->row = all ? NULL : calloc(room, sizeof *p->row);
+    p->exact = exact ? malloc(room * 3 * sizeof *p->exact) : NULL;
+    if (p->xyz && (all || p->row) && (!exact || p->exact)) return true;
+    drop(p);
     return false;
 }
 
@@ -87,14 +100,14 @@ void pnet_placer_put(struct pnet_placer *p, int64_t n, const double *xyz)
     if (!p->row) {
         double v[3];
         for (int64_t i = 0; i < n; i++, p->put++) {
-            convert(p, xyz + 3 * i, v);
+            pnet_placer_convert(p, xyz + 3 * i, v);
             put_one(p, v);
         }
         return;
     }
     for (int64_t i = 0; i < n; i++) {
         double v[3];
-        if (!convert(p, xyz + 3 * i, v)) continue;
+        if (!pnet_placer_convert(p, xyz + 3 * i, v)) continue;
         put_one(p, v);
         p->row[p->put++] = p->read + i;
     }
@@ -122,22 +135,23 @@ static bool thin(struct pnet_field *f, const int64_t *row, int64_t kept, int64_t
     return true;
 }
 
+bool pnet_placer_is_wide(const struct pnet_placer *p)
+{
+    double size = 0;
+    for (int a = 0; a < 3; a++) size = fmax(size, p->high[a] - p->low[a]);
+    return size > PNET_STRAY_GAP_M;
+}
+
 /* Takes the strays out of the choice of the offset. */
 static enum pnet_status settle(struct pnet_cloud *c, struct pnet_error *e)
 {
     struct pnet_box core;
     double offset[3];
-    enum pnet_status status = pnet_strays_find(c, &core, &c->strays, e);
+    enum pnet_status status =
+        pnet_strays_find(pnet_cloud_walk, (void *)(uintptr_t)c, &core, &c->strays, e);
     if (status || !c->strays.count) return status;
     pnet_offset_of_box(core.low, core.high, offset);
     return pnet_cloud_move_offset(c, offset, e);
-}
-
-static void drop(struct pnet_placer *p)
-{
-    free(p->xyz);
-    free(p->exact);
-    free(p->row);
 }
 
 enum pnet_status pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c, struct pnet_error *e)
@@ -159,9 +173,7 @@ enum pnet_status pnet_placer_end(struct pnet_placer *p, struct pnet_cloud *c, st
     c->file_rows = p->rows;
     c->strays = (struct pnet_strays){.count = 0};
     memcpy(c->offset, p->offset, sizeof c->offset);
-    double size = 0;
-    for (int a = 0; a < 3; a++) size = fmax(size, p->high[a] - p->low[a]);
-    return size > PNET_STRAY_GAP_M ? settle(c, e) : PNET_OK;
+    return pnet_placer_is_wide(p) && !p->placed ? settle(c, e) : PNET_OK;
 }
 
 void pnet_cloud_forget_exact(struct pnet_cloud *c)

@@ -2,6 +2,7 @@
  */
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
+#include "runtime/io/rows.h"
 #include "runtime/io/text.h"
 
 #include <assert.h>
@@ -278,58 +279,100 @@ static enum pnet_status gather_rows(struct ply *p, struct element *el, struct pn
     return PNET_OK;
 }
 
-static enum pnet_status read_vertices(
-    struct ply *p, struct element *el, struct pnet_cloud *c, struct pnet_error *e)
+static enum pnet_status find_vertices(
+    struct ply *p, struct element *el, struct pnet_rows *r, struct pnet_error *e)
 {
     struct pnet_columns *t = &el->columns;
-    int axis[3];
-    enum pnet_status status = pnet_columns_axes(t, axis, pnet_text_place(&p->text).text, e);
+    enum pnet_status status = pnet_columns_axes(t, r->axis, pnet_text_place(&p->text).text, e);
     if (status != PNET_OK) return status;
-    if (p->order == ASCII || has_lists(t)) {
-        status = gather_rows(p, el, e);
+    r->count = (int64_t)el->rows;
+    if (p->order == ASCII || has_lists(t)) return gather_rows(p, el, e);
+    r->records = (const uint8_t *)p->text.at;
+    r->record = pnet_columns_pack(t, r->records);
+    uint64_t there = (uint64_t)(p->text.end - p->text.at) / r->record;
+    return el->rows > there ? cut_short(p, el, there, e) : PNET_OK;
+}
+
+static int find_vertex(const struct ply *p)
+{
+    int vertex = 0;
+    while (vertex < p->element_count && !pnet_span_is(p->elements[vertex].name, "vertex")) vertex++;
+    return vertex;
+}
+
+static void free_elements(struct ply *p)
+{
+    for (int i = 0; i < p->element_count; i++) pnet_columns_free(&p->elements[i].columns);
+    p->element_count = 0;
+}
+
+static enum pnet_status read_head(struct ply *p, struct pnet_file_parts *f, struct pnet_error *e)
+{
+    for (;;) {
+        pnet_text_begin_head(&p->text, f);
+        p->has_order = false;
+        enum pnet_status status = parse_header(p, e);
+        if (!pnet_text_end_head(&p->text, f, status)) return status;
+        free_elements(p);
+        status = pnet_file_parts_load_head(f, 2 * (uint64_t)f->head, e);
         if (status != PNET_OK) return status;
-    } else {
-        size_t stride = pnet_columns_pack(t, (const uint8_t *)p->text.at);
-        uint64_t there = (uint64_t)(p->text.end - p->text.at) / stride;
-        if (el->rows > there) return cut_short(p, el, there, e);
     }
-    return pnet_columns_cloud(t, axis, (int64_t)el->rows, c, e);
+}
+
+/* Rows of text and rows with lists are no records, and are copied into some: the file has to be in memory. */
+static enum pnet_status check_records(
+    const struct ply *p, int vertex, const char *path, struct pnet_error *e)
+{
+    if (p->order == ASCII) return pnet_rows_whole(path, "a PLY in ascii", e);
+    for (int i = 0; i <= vertex; i++)
+        if (has_lists(&p->elements[i].columns))
+            return pnet_rows_whole(path, "a PLY with lists in its vertices or before them", e);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_ply_open(struct pnet_file_parts *f, const struct pnet_cloud_hints *hints,
+    struct pnet_rows *r, struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct ply p = {.element_count = 0};
+    (void)hints;
+    enum pnet_status status = read_head(&p, f, e);
+    int vertex = find_vertex(&p);
+    if (status == PNET_OK && vertex == p.element_count)
+        status = pnet_text_error(&p.text, e, "expected an element \"vertex\" in the header");
+    if (status == PNET_OK && f->fd >= 0) status = check_records(&p, vertex, f->path, e);
+    for (int i = 0; i < vertex && status == PNET_OK; i++)
+        status = pass_element(&p, &p.elements[i], e);
+    if (status == PNET_OK) status = find_vertices(&p, &p.elements[vertex], r, e);
+    for (int i = 0; i < p.element_count && status == PNET_OK; i++)
+        if (pnet_span_is(p.elements[i].name, "face")) c->faces = (int64_t)p.elements[i].rows;
+    if (status == PNET_OK) {
+        r->columns = p.elements[vertex].columns;
+        p.elements[vertex].columns = (struct pnet_columns){.count = 0};
+    }
+    free_elements(&p);
+    return status;
 }
 
 enum pnet_status pnet_ply_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e)
 {
-    struct ply p = {.element_count = 0};
-    pnet_text_begin(&p.text, b, path);
-    enum pnet_status status = parse_header(&p, e);
-    int vertex = 0;
-    while (vertex < p.element_count && !pnet_span_is(p.elements[vertex].name, "vertex")) vertex++;
-    if (status == PNET_OK && vertex == p.element_count)
-        status = pnet_text_error(&p.text, e, "expected an element \"vertex\" in the header");
-    for (int i = 0; i < vertex && status == PNET_OK; i++)
-        status = pass_element(&p, &p.elements[i], e);
-    if (status == PNET_OK) status = read_vertices(&p, &p.elements[vertex], c, e);
-    for (int i = 0; i < p.element_count; i++) {
-        if (status == PNET_OK && pnet_span_is(p.elements[i].name, "face"))
-            c->faces = (int64_t)p.elements[i].rows;
-        pnet_columns_free(&p.elements[i].columns);
-    }
-    return status;
+    return pnet_rows_read(
+        pnet_ply_open, b, path, &(struct pnet_cloud_hints){.columns = NULL}, c, e);
 }
 
 bool pnet_ply_peek(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c)
 {
     struct ply p = {.element_count = 0};
     struct pnet_error e;
-    int axis[3], vertex = 0;
+    int axis[3];
     pnet_text_begin(&p.text, b, path);
     bool ok = parse_header(&p, &e) == PNET_OK;
-    while (vertex < p.element_count && !pnet_span_is(p.elements[vertex].name, "vertex")) vertex++;
+    int vertex = find_vertex(&p);
     ok = ok && vertex < p.element_count;
     struct pnet_columns *t = &p.elements[ok ? vertex : 0].columns;
     ok = ok && pnet_columns_axes(t, axis, path, &e) == PNET_OK &&
          pnet_columns_cloud(t, axis, 0, c, &e) == PNET_OK;
-    for (int i = 0; i < p.element_count; i++) pnet_columns_free(&p.elements[i].columns);
+    free_elements(&p);
     return ok;
 }
 

@@ -13,9 +13,17 @@ struct pnet_box {
     double low[3], high[3];
 };
 
+/* Calls `see` with each point that is kept, in the order of the file: its row there, and its coordinates in metres. Ends early
+   where `see` returns false. The errors are those of `points`. */
+typedef bool pnet_see_point(void *to, int64_t file_row, const double v[3]);
+typedef enum pnet_status pnet_walk(
+    void *points, pnet_see_point *see, void *to, struct pnet_error *e);
+/* Walks a cloud, `points` is a const struct pnet_cloud. */
+enum pnet_status pnet_cloud_walk(void *points, pnet_see_point *see, void *to, struct pnet_error *e);
+
 /* Finds the core, whose box it writes, and the strays. The core grows from the median of each axis. Without a core of more than
-   half of the points there are no strays. PNET_NO_MEMORY. */
-enum pnet_status pnet_strays_find(const struct pnet_cloud *c, struct pnet_box *core,
+   half of the points there are no strays. PNET_NO_MEMORY, and errors of `walk`. */
+enum pnet_status pnet_strays_find(pnet_walk *walk, void *points, struct pnet_box *core,
     struct pnet_strays *strays, struct pnet_error *e);
 
 #endif

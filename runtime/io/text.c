@@ -159,6 +159,21 @@ void pnet_text_begin(struct pnet_text *t, const struct pnet_bytes *b, const char
     if (end - p > 1 && p[0] == '\r' && p[1] != '\n') t->ending = '\r';
 }
 
+void pnet_text_begin_head(struct pnet_text *t, const struct pnet_file_parts *f)
+{
+    pnet_text_begin(t, &(struct pnet_bytes){f->bytes.data, f->head, true}, f->path);
+}
+
+/* A line that ends where the memory does may go on. */
+bool pnet_text_end_head(
+    struct pnet_text *t, const struct pnet_file_parts *f, enum pnet_status status)
+{
+    bool known = status == PNET_NO_MEMORY || (status == PNET_OK && t->at < t->end);
+    if (!known && f->head < f->bytes.size) return true;
+    t->end = t->begin + f->bytes.size;
+    return false;
+}
+
 bool pnet_text_line(struct pnet_text *t, struct pnet_span *line)
 {
     if (t->at == t->end) return false;

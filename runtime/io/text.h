@@ -53,6 +53,12 @@ struct pnet_text {
     char ending;
 };
 void pnet_text_begin(struct pnet_text *t, const struct pnet_bytes *b, const char *path);
+/* Begins with the part of a file that is in memory from its first byte on: for a head of lines whose length nothing says. Then, once
+   the head has been read with a status, tells whether more bytes are needed to know what it says; if not, the text reaches to
+   the end of the file. */
+void pnet_text_begin_head(struct pnet_text *t, const struct pnet_file_parts *f);
+bool pnet_text_end_head(
+    struct pnet_text *t, const struct pnet_file_parts *f, enum pnet_status status);
 /* Takes the next line, without its end. Returns false if there is none. */
 bool pnet_text_line(struct pnet_text *t, struct pnet_span *line);
 /* As pnet_text_line, but skips lines that are empty or blank. */

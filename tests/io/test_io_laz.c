@@ -61,7 +61,8 @@ static enum pnet_status unpack(
     const struct file *f, const struct laz_file *l, uint8_t **records, struct pnet_error *e)
 {
     struct pnet_bytes b = bytes_of(f->data, f->size);
-    struct pnet_laz z = {.b = &b, .path = "a.laz", .rows = (uint64_t)l->rows};
+    struct pnet_file_parts parts = pnet_file_parts_of(&b, "a.laz");
+    struct pnet_laz z = {.file = &parts, .rows = (uint64_t)l->rows};
     z.format = f->data[POINT_FORMAT] & 0x3f;
     z.record = number(f, 105, 2);
     z.least = sizes[z.format];
