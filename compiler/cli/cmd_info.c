@@ -3,6 +3,7 @@
 #include "compiler/cli/ranges.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
+#include "runtime/io/pieces.h"
 #include "runtime/data/input_map.h"
 #include "runtime/base/json.h"
 #include "runtime/base/printable.h"
@@ -31,18 +32,44 @@ static void span_add(struct span *s, double x)
     s->most = fmax(s->most, x);
 }
 
-static struct span span_of_axis(const struct pnet_cloud *c, int axis)
+/* Rows of the file that are read together. */
+enum { PIECE_ROWS = 1 << 16 };
+
+/* What is printed of a cloud that came in pieces, or as one. */
+struct description {
+    const char *path;
+    const struct pnet_cloud
+        *c; /* with the fields and what the head says; not all of its points may be there */
+    int64_t rows, file_rows;
+    char warning[256];
+    struct span axes[3];
+    struct span *fields; /* [c->field_count] */
+    struct cloud_colours colours;
+    struct pnet_ranges
+        divisors;    /* what the colours would be divided by; empty where there are none */
+    char fault[256]; /* what is wrong with them, one line, or "" */
+};
+
+static enum pnet_status begin_description(struct description *d, struct pnet_error *e)
 {
-    struct span s = {INFINITY, -INFINITY};
-    for (int64_t i = 0; i < c->rows; i++) span_add(&s, pnet_cloud_at(c, i, axis));
-    return s;
+    static const struct span none = {INFINITY, -INFINITY};
+    d->fields = malloc((size_t)d->c->field_count * sizeof *d->fields + 1);
+    if (!d->fields) return pnet_error_memory(e);
+    for (int k = 0; k < 3; k++) d->axes[k] = none;
+    for (int f = 0; f < d->c->field_count; f++) d->fields[f] = none;
+    pnet_cli_colours_begin(&d->colours);
+    return PNET_OK;
 }
 
-static struct span span_of_field(const struct pnet_cloud *c, const struct pnet_field *f)
+/* Adds a piece, whose first row is row `first` of the file. */
+static void describe_piece(struct description *d, const struct pnet_cloud *c, int64_t first)
 {
-    struct span s = {INFINITY, -INFINITY};
-    for (int64_t i = 0; i < c->rows; i++) span_add(&s, pnet_field_get(f, i));
-    return s;
+    for (int k = 0; k < 3; k++)
+        for (int64_t i = 0; i < c->rows; i++) span_add(&d->axes[k], pnet_cloud_at(c, i, k));
+    for (int f = 0; f < c->field_count; f++)
+        for (int64_t i = 0; i < c->rows; i++)
+            span_add(&d->fields[f], pnet_field_get(&c->fields[f], i));
+    pnet_cli_colours_add(&d->colours, c, first, d->path);
 }
 
 /* Returns the unit of the coordinates as they are printed: metres, once they were converted. */
@@ -57,32 +84,24 @@ static bool is_stated(const struct pnet_cloud *c, int axis)
     return kind == PNET_AXIS_LENGTH || kind == PNET_AXIS_ANGLE;
 }
 
-/* What the colours of a cloud would be divided by, or what is wrong with them. */
-struct colours {
-    struct pnet_ranges ranges; /* empty where there are none */
-    char fault[256];           /* one line, or "" */
-};
-
-static enum pnet_status find_colours(
-    const struct pnet_cloud *c, const char *path, struct colours *to, struct pnet_error *e)
+static enum pnet_status find_colours(struct description *d, struct pnet_error *e)
 {
     struct pnet_error fault;
-    *to = (struct colours){.fault = ""};
-    enum pnet_status st = pnet_cli_colours_of_cloud(c, path, &to->ranges, &fault);
+    enum pnet_status st = pnet_cli_colours_end(&d->colours, &d->divisors, &fault);
     if (st == PNET_BAD_DATA) {
         snprintf(
-            to->fault, sizeof to->fault, "%.*s", (int)strcspn(fault.message, "\n"), fault.message);
+            d->fault, sizeof d->fault, "%.*s", (int)strcspn(fault.message, "\n"), fault.message);
         return PNET_OK;
     }
     if (st) *e = fault;
     return st;
 }
 
-static void print_cloud(const char *path, const struct pnet_cloud *c, const char *warning,
-    const struct colours *colours)
+static void print_cloud(const struct description *d)
 {
+    const struct pnet_cloud *c = d->c;
     char text[1024];
-    printf("%s: %lld points\n", pnet_printable(path, text, sizeof text), (long long)c->rows);
+    printf("%s: %lld points\n", pnet_printable(d->path, text, sizeof text), (long long)d->rows);
     if (c->array) {
         bool apart = strchr(c->array, ',');
         printf("  coordinates from the array%s %s\n", apart ? "s" : "",
@@ -90,29 +109,29 @@ static void print_cloud(const char *path, const struct pnet_cloud *c, const char
     }
     if (c->faces)
         printf("  %lld faces are left out: a cloud is the vertices\n", (long long)c->faces);
-    if (*warning) printf("  %s\n", warning);
-    for (int k = 0; k < 3 && c->rows; k++) {
-        struct span s = span_of_axis(c, k);
+    if (*d->warning) printf("  %s\n", d->warning);
+    for (int k = 0; k < 3 && d->rows; k++) {
+        const struct span *s = &d->axes[k];
         bool unstated = c->unit[k == 2].kind == PNET_AXIS_UNSTATED && !(c->metres[0] > 0);
-        printf("  %c  %-8s from %g to %g %s%s\n", "xyz"[k], scalar_names[c->xyz_type], s.least,
-            s.most, unit_of_axis(c, k), unstated ? ", not stated" : "");
+        printf("  %c  %-8s from %g to %g %s%s\n", "xyz"[k], scalar_names[c->xyz_type], s -> least,
+            s -> most, unit_of_axis(c, k), unstated ? ", not stated" : "");
     }
-    if (c->rows) {
+    if (d->rows) {
         const struct pnet_origin own = {true, {c->offset[0], c->offset[1], c->offset[2]}};
         printf("  origin %s\n", pnet_origin_text(&own, text));
     }
     for (int f = 0; f < c->field_count; f++) {
-        struct span s = span_of_field(c, &c->fields[f]);
+        const struct span *s = &d->fields[f];
         printf("  %s  %s", pnet_printable(c->fields[f].name, text, sizeof text),
             scalar_names[c->fields[f].type]);
-        if (s.least <= s.most)
-            printf(" from %g to %g", s.least, s.most);
-        else if (c->rows)
+        if (s->least <= s->most)
+            printf(" from %g to %g", s->least, s->most);
+        else if (d->rows)
             printf(" without a number");
         puts("");
     }
-    pnet_cli_print_ranges(&colours->ranges, false);
-    if (*colours->fault) printf("  colours: %s\n", colours->fault);
+    pnet_cli_print_ranges(&d->divisors, false);
+    if (*d->fault) printf("  colours: %s\n", d->fault);
 }
 
 /* `c`: the cloud whose axis the column is; NULL: it is a field. */
@@ -137,27 +156,26 @@ static void put_origin(struct pnet_json *j, const double at[3])
     pnet_json_end(j, ']');
 }
 
-static void put_cloud(struct pnet_json *j, const char *path, const struct pnet_cloud *c,
-    const char *warning, const struct colours *colours)
+static void put_cloud(struct pnet_json *j, const struct description *d)
 {
     static const char *const axes[] = {"x", "y", "z"};
-    pnet_json_string(j, "file", path);
+    const struct pnet_cloud *c = d->c;
+    pnet_json_string(j, "file", d->path);
     pnet_json_string(j, "kind", "cloud");
-    pnet_json_int(j, "points", c->rows);
-    pnet_json_int(j, "file_points", c->file_rows);
-    if (*warning) pnet_json_string(j, "warning", warning);
+    pnet_json_int(j, "points", d->rows);
+    pnet_json_int(j, "file_points", d->file_rows);
+    if (*d->warning) pnet_json_string(j, "warning", d->warning);
     if (c->array) pnet_json_string(j, "array", c->array);
     if (c->faces) pnet_json_int(j, "faces", c->faces);
     pnet_json_begin(j, "coordinates", '[');
-    for (int k = 0; k < 3; k++) put_column(j, axes[k], c->xyz_type, span_of_axis(c, k), c, k);
+    for (int k = 0; k < 3; k++) put_column(j, axes[k], c->xyz_type, d->axes[k], c, k);
     pnet_json_end(j, ']');
     put_origin(j, c->offset);
     pnet_json_begin(j, "fields", '[');
     for (int f = 0; f < c->field_count; f++)
-        put_column(
-            j, c->fields[f].name, c->fields[f].type, span_of_field(c, &c->fields[f]), NULL, 0);
+        put_column(j, c->fields[f].name, c->fields[f].type, d->fields[f], NULL, 0);
     pnet_json_end(j, ']');
-    if (colours->ranges.count) pnet_cli_put_ranges(j, "colours", &colours->ranges);
+    if (d->divisors.count) pnet_cli_put_ranges(j, "colours", &d->divisors);
 }
 
 /* Prints the object, which it frees. */
@@ -167,27 +185,79 @@ static enum pnet_status print_object(struct pnet_json *j, struct pnet_error *e)
     return pnet_json_print(j, stdout, e);
 }
 
-static enum pnet_status describe_cloud(
-    const struct inspection *n, const char *path, struct pnet_error *e)
+static enum pnet_status print_description(
+    const struct inspection *n, struct description *d, struct pnet_error *e)
 {
-    struct pnet_cloud c;
-    struct colours colours = {.fault = ""};
-    char warning[256];
-    struct pnet_cloud_hints hints = pnet_cli_hints(&n->hints, NULL);
-    enum pnet_status st = pnet_cloud_read_as(path, &hints, &c, warning, e);
-    if (st) return st;
-    st = pnet_cloud_name_columns(hints.columns, hints.column_count, &c, path, e);
-    if (!st) st = find_colours(&c, path, &colours, e);
+    enum pnet_status st = find_colours(d, e);
     if (!st && n->json) {
         struct pnet_json j = {0};
         pnet_json_begin(&j, NULL, '{');
-        put_cloud(&j, path, &c, warning, &colours);
+        put_cloud(&j, d);
         st = print_object(&j, e);
     } else if (!st) {
-        print_cloud(path, &c, warning, &colours);
+        print_cloud(d);
     }
-    pnet_ranges_free(&colours.ranges);
+    return st;
+}
+
+/* A cloud of a format that is read as a whole. */
+static enum pnet_status describe_whole(const struct inspection *n,
+    const struct pnet_cloud_hints *hints, struct description *d, struct pnet_error *e)
+{
+    struct pnet_cloud c;
+    enum pnet_status st = pnet_cloud_read_as(d->path, hints, &c, d->warning, e);
+    if (st) return st;
+    st = pnet_cloud_name_columns(hints->columns, hints->column_count, &c, d->path, e);
+    d->c = &c;
+    d->rows = c.rows;
+    d->file_rows = c.file_rows;
+    if (!st) st = begin_description(d, e);
+    if (!st) describe_piece(d, &c, 0);
+    if (!st) st = print_description(n, d, e);
     pnet_cloud_free(&c);
+    return st;
+}
+
+/* Colours are found by the names of fields, in each piece. */
+static enum pnet_status describe_pieces(struct description *d, const struct pnet_cloud_hints *hints,
+    struct pnet_cloud_pieces *p, struct pnet_error *e)
+{
+    enum pnet_status st = PNET_OK;
+    bool more = true;
+    while (more && !st) {
+        struct pnet_cloud c;
+        int64_t first;
+        st = pnet_cloud_pieces_next(p, &c, &first, e);
+        more = !st && c.file_rows;
+        if (more) st = pnet_cloud_name_columns(hints->columns, hints->column_count, &c, d->path, e);
+        if (more && !st) describe_piece(d, &c, first);
+        pnet_cloud_free(&c);
+    }
+    return st;
+}
+
+static enum pnet_status describe_cloud(
+    const struct inspection *n, const char *path, struct pnet_error *e)
+{
+    struct pnet_cloud_hints hints = pnet_cli_hints(&n->hints, NULL);
+    struct description d = {.path = path};
+    struct pnet_cloud_pieces *p;
+    enum pnet_status st = pnet_cloud_pieces_open(path, &hints, PIECE_ROWS, &p, d.warning, e);
+    if (st == PNET_USAGE) {
+        st = describe_whole(n, &hints, &d, e);
+    } else if (!st) {
+        struct pnet_cloud_outline *o = pnet_cloud_pieces_outline(p);
+        d.c = &o->cloud;
+        d.rows = o->rows;
+        d.file_rows = o->file_rows;
+        st = pnet_cloud_name_columns(hints.columns, hints.column_count, &o->cloud, path, e);
+        if (!st) st = begin_description(&d, e);
+        if (!st) st = describe_pieces(&d, &hints, p, e);
+        if (!st) st = print_description(n, &d, e);
+    }
+    pnet_ranges_free(&d.divisors);
+    free(d.fields);
+    pnet_cloud_pieces_close(p);
     return st;
 }
 

@@ -175,10 +175,12 @@ enum pnet_status pnet_cli_warn_unusual(const struct pnet_input_map *map,
 /* ---- colours by name ---- */
 
 static const struct pnet_input_map no_map = {.count = 0};
-static struct pnet_input_field colours[] = {{.name = "rgb", .kind = PNET_INPUT_FEATURE, .width = 3},
+static struct pnet_input_field colours[COLOUR_FIELDS] = {
+    {.name = "rgb", .kind = PNET_INPUT_FEATURE, .width = 3},
     {.name = "color", .kind = PNET_INPUT_FEATURE, .width = 3},
     {.name = "colour", .kind = PNET_INPUT_FEATURE, .width = 3}};
-static const struct pnet_input by_name = {.name = "cloud", .fields = colours, .field_count = 3};
+static const struct pnet_input by_name = {
+    .name = "cloud", .fields = colours, .field_count = COLOUR_FIELDS};
 
 /* Settles the ranges of the first field that found colours; empties `source`. */
 static enum pnet_status settle_first(
@@ -195,11 +197,37 @@ static enum pnet_status settle_first(
     return pnet_ranges_settle(r, source, pnet_cli_say, NULL, e);
 }
 
-enum pnet_status pnet_cli_colours_of_cloud(
-    const struct pnet_cloud *c, const char *path, struct pnet_ranges *r, struct pnet_error *e)
+void pnet_cli_colours_begin(struct cloud_colours *k)
+{
+    for (int f = 0; f < COLOUR_FIELDS; f++)
+        for (int i = 0; i < COLOUR_CHANNELS; i++) {
+            k->of[f][i] = pnet_range_begin(colours[f].name);
+            k->faults[f][i].status = PNET_OK;
+        }
+}
+
+void pnet_cli_colours_add(
+    struct cloud_colours *k, const struct pnet_cloud *c, int64_t first, const char *path)
+{
+    for (int f = 0; f < COLOUR_FIELDS; f++)
+        for (int i = 0; i < COLOUR_CHANNELS; i++)
+            if (!k->faults[f][i].status)
+                (void)pnet_input_map_channel_range(&no_map, &by_name, &colours[f], i, c, first,
+                    path, &k->of[f][i], &k->faults[f][i]);
+}
+
+enum pnet_status pnet_cli_colours_end(
+    const struct cloud_colours *k, struct pnet_ranges *r, struct pnet_error *e)
 {
     struct pnet_ranges source = {.count = 0};
-    enum pnet_status st = pnet_cli_add_colours(&no_map, &by_name, c, path, &source, e);
+    enum pnet_status st = PNET_OK;
+    for (int f = 0; f < COLOUR_FIELDS && !st; f++)
+        for (int i = 0; i < COLOUR_CHANNELS && !st; i++) {
+            const struct pnet_range *range = &k->of[f][i];
+            st = k->faults[f][i].status;
+            if (st) *e = k->faults[f][i];
+            if (!st && range->least <= range->most) st = pnet_ranges_add(&source, range, e);
+        }
     if (!st) st = settle_first(&source, r, e);
     pnet_ranges_free(&source);
     return st;

@@ -41,11 +41,20 @@ enum pnet_status pnet_cli_warn_unusual(const struct pnet_input_map *map,
     const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
     struct few_warnings *few, struct pnet_error *e);
 
-/* Finds the colours that a field `rgb`, else `color`, else `colour`, would find by name, and what they would be divided by;
-   `r` is empty where there are none. */
-enum pnet_status pnet_cli_colours_of_cloud(
-    const struct pnet_cloud *c, const char *path, struct pnet_ranges *r, struct pnet_error *e);
-/* Does the same with all splits of a data set. */
+/* The colours of one cloud, which may come in pieces, that a field `rgb`, else `color`, else `colour`, would find by name. */
+enum { COLOUR_FIELDS = 3, COLOUR_CHANNELS = 3 };
+struct cloud_colours {
+    struct pnet_range of[COLOUR_FIELDS][COLOUR_CHANNELS];
+    struct pnet_error faults[COLOUR_FIELDS][COLOUR_CHANNELS]; /* the first one of each */
+};
+void pnet_cli_colours_begin(struct cloud_colours *k);
+/* Adds a piece, whose first row is row `first` of the file. */
+void pnet_cli_colours_add(
+    struct cloud_colours *k, const struct pnet_cloud *c, int64_t first, const char *path);
+/* Finds what they would be divided by; `r` is empty where there are none. PNET_BAD_DATA: numbers that are no colours. */
+enum pnet_status pnet_cli_colours_end(
+    const struct cloud_colours *k, struct pnet_ranges *r, struct pnet_error *e);
+/* Does the same with all clouds of all splits of a data set. */
 enum pnet_status pnet_cli_colours_of_dataset(
     const struct pnet_dataset *d, struct pnet_ranges *r, struct pnet_error *e);
 /* Prints a line for each range, with the field's name if `named`, else "colours". */

@@ -194,6 +194,17 @@ void pnet_bytes_free(struct pnet_bytes *b)
     *b = (struct pnet_bytes){.data = nothing};
 }
 
+static bool is_in_parts(const struct stat *s)
+{
+    return S_ISREG(s->st_mode) && s->st_size > 0;
+}
+
+static enum pnet_status not_in_parts(const char *path, struct pnet_error *e)
+{
+    return pnet_error_set(e, PNET_USAGE,
+        "%s: what is no regular file, or empty, is read as a whole, not in pieces", path);
+}
+
 /* Takes addresses for the whole file, which the system fills with zeros, and with memory where a part is loaded. The file is not
    mapped, for the reason that read_file has. */
 static enum pnet_status begin_parts(
@@ -201,11 +212,7 @@ static enum pnet_status begin_parts(
 {
     struct stat s;
     if (fstat(fd, &s) != 0) return pnet_error_errno(e, PNET_FAILED, errno, "%s: cannot read", path);
-    if (S_ISDIR(s.st_mode))
-        return pnet_error_set(e, PNET_FAILED, "%s: is a folder, expected a file", path);
-    if (!S_ISREG(s.st_mode) || s.st_size == 0)
-        return pnet_error_set(e, PNET_USAGE,
-            "%s: pipes, devices and empty files are read as a whole, not in pieces", path);
+    if (!is_in_parts(&s)) return not_in_parts(path, e);
     void *data = mmap(NULL, (size_t)s.st_size, PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED) return pnet_error_memory(e);
@@ -222,10 +229,13 @@ enum pnet_status pnet_file_parts_open(
     const char *path, struct pnet_file_parts *f, struct pnet_error *e)
 {
     int fd;
+    struct stat s;
     *f = (struct pnet_file_parts){.fd = -1};
     if (strcmp(path, "-") == 0)
         return pnet_error_set(
             e, PNET_USAGE, "standard input is read as a whole, not in pieces: name a file");
+    /* A named pipe that is opened and closed again would end the program that writes to it. */
+    if (stat(path, &s) == 0 && !is_in_parts(&s)) return not_in_parts(path, e);
     enum pnet_status status = open_path(path, true, &fd, e);
     if (!status) status = begin_parts(fd, path, f, e);
     if (status && fd >= 0) close(fd);

@@ -156,12 +156,13 @@ struct feed {
     const struct pnet_input_source *source; /* NULL: found by name */
     const struct pnet_cloud *cloud;
     const char *path;
+    int64_t first; /* row of the file at which the cloud begins */
 };
 
 static struct feed feed_of(const struct pnet_input_map *m, const struct pnet_input *input,
     const struct pnet_input_field *f, const struct pnet_cloud *c, const char *path)
 {
-    return (struct feed){m, input, f, find_source(m, input, f), c, path};
+    return (struct feed){m, input, f, find_source(m, input, f), c, path, 0};
 }
 
 bool pnet_input_map_divides(const struct pnet_input_map *m, const struct pnet_input *input,
@@ -197,9 +198,9 @@ bool pnet_input_map_is_placed(const struct pnet_input_map *m, const struct pnet_
     return true;
 }
 
-static int64_t file_row(const struct pnet_cloud *c, int64_t row)
+static int64_t file_row(const struct feed *f, int64_t row)
 {
-    return c->file_row ? c->file_row[row] : row;
+    return f->first + (f->cloud->file_row ? f->cloud->file_row[row] : row);
 }
 
 /* Writes what a run config says to feed the field as it is fed now, with `more`, such as "scale: 1/255". */
@@ -232,14 +233,14 @@ static enum pnet_status say_beyond(const struct feed *f, int rule, const char *n
     return pnet_error_set(e, PNET_BAD_DATA,
         "%s: row %" PRId64 ": the colour %s is %g, and %s\n"
         "  help: give the scale in the run config, %s; scale: 1 takes the numbers as they are",
-        f->path, file_row(f->cloud, row), name, value, expected, source);
+        f->path, file_row(f, row), name, value, expected, source);
 }
 
 static enum pnet_status say_not_finite(const struct feed *f, int rule, const char *name,
     int64_t row, double value, struct pnet_error *e)
 {
     char source[SOURCE_MOST];
-    int64_t at = file_row(f->cloud, row);
+    int64_t at = file_row(f, row);
     if (isfinite(value)) {
         say_source(f, rule, "scale: 1/1000", source);
         return pnet_error_set(e, PNET_BAD_DATA,
@@ -265,7 +266,7 @@ static bool measure_colour(const struct feed *f, int rule, const struct pnet_fie
         range->most = 255;
         return true;
     }
-    int64_t highest = 0;
+    int64_t highest = -1;
     for (int64_t row = 0; row < f->cloud->rows; row++) {
         double v = pnet_field_get(from, row);
         if (!isfinite(v)) continue;
@@ -278,8 +279,9 @@ static bool measure_colour(const struct feed *f, int rule, const struct pnet_fie
         range->most = v;
         highest = row;
     }
+    if (highest < 0) return true;
     snprintf(range->place, sizeof range->place, "%.200s: row %" PRId64 ": the colour %.60s",
-        f->path, file_row(f->cloud, highest), from->name);
+        f->path, file_row(f, highest), from->name);
     return true;
 }
 
@@ -302,36 +304,47 @@ static void measure_fed(
     }
 }
 
+/* Tells whether numbers of the cloud feed all channels of the field, and finds the source of channel `i`. */
+static bool find_fed(const struct feed *f, int i, int *rule, struct channel *from)
+{
+    char wanted[NAME_MOST];
+    const struct pnet_input_field *field = f->field;
+    *rule = -1;
+    if (field->kind != PNET_INPUT_FEATURE || field->unused || field->per_cloud) return false;
+    if (f->source && !f->source->count) return false;
+    for (int k = 0; k < field->width; k++)
+        if (!resolve(f->source, field, f->cloud, k, rule, from, wanted)) return false;
+    return resolve(f->source, field, f->cloud, i, rule, from, wanted) && from->field;
+}
+
+enum pnet_status pnet_input_map_channel_range(const struct pnet_input_map *m,
+    const struct pnet_input *input, const struct pnet_input_field *field, int channel,
+    const struct pnet_cloud *c, int64_t first, const char *path, struct pnet_range *range,
+    struct pnet_error *e)
+{
+    struct feed f = feed_of(m, input, field, c, path);
+    struct channel from;
+    int rule;
+    f.first = first;
+    if (!find_fed(&f, channel, &rule, &from)) return PNET_OK;
+    if (!pnet_input_map_divides(m, input, field))
+        measure_fed(&f, from.field, range);
+    else if (!measure_colour(&f, rule, from.field, range, e))
+        return PNET_BAD_DATA;
+    return PNET_OK;
+}
+
 enum pnet_status pnet_input_map_range(const struct pnet_input_map *m,
     const struct pnet_input *input, const struct pnet_input_field *field,
     const struct pnet_cloud *c, const char *path, struct pnet_ranges *r, struct pnet_error *e)
 {
-    struct feed f = feed_of(m, input, field, c, path);
-    struct channel from;
-    char wanted[NAME_MOST];
-    int rule = -1;
-    bool divides = pnet_input_map_divides(m, input, field);
-    if (field->kind != PNET_INPUT_FEATURE || field->unused || field->per_cloud) return PNET_OK;
-    if (f.source && !f.source->count) return PNET_OK;
-    for (int i = 0; i < field->width; i++)
-        if (!resolve(f.source, field, c, i, &rule, &from, wanted)) return PNET_OK;
-    for (int i = 0; i < field->width; i++) {
-        struct pnet_range range = {.field = (char *)field->name,
-            .kind = PNET_RANGE_FED,
-            .least = INFINITY,
-            .most = -INFINITY};
-        resolve(f.source, field, c, i, &rule, &from, wanted);
-        if (!from.field) continue;
-        if (divides) {
-            if (!measure_colour(&f, rule, from.field, &range, e)) return PNET_BAD_DATA;
-        } else {
-            measure_fed(&f, from.field, &range);
-        }
-        if (range.least > range.most) continue;
-        enum pnet_status status = pnet_ranges_add(r, &range, e);
-        if (status) return status;
+    enum pnet_status status = PNET_OK;
+    for (int i = 0; i < field->width && !status; i++) {
+        struct pnet_range range = pnet_range_begin(field->name);
+        status = pnet_input_map_channel_range(m, input, field, i, c, 0, path, &range, e);
+        if (!status && range.least <= range.most) status = pnet_ranges_add(r, &range, e);
     }
-    return PNET_OK;
+    return status;
 }
 
 enum pnet_status pnet_input_map_outside(const struct pnet_input_map *m,

@@ -113,6 +113,13 @@ enum pnet_status pnet_input_map_feature(const struct pnet_input_map *m,
 enum pnet_status pnet_input_map_range(const struct pnet_input_map *m,
     const struct pnet_input *input, const struct pnet_input_field *field,
     const struct pnet_cloud *c, const char *path, struct pnet_ranges *r, struct pnet_error *e);
+/* The same of one channel of the field and of a cloud that comes in pieces: widens `range`, which pnet_range_begin has made, by
+   the piece `c`, whose first row is row `first` of the file. Once all pieces have been seen, a range of which least <= most is
+   one that pnet_input_map_range adds; it adds those of all channels in order, up to the first error. */
+enum pnet_status pnet_input_map_channel_range(const struct pnet_input_map *m,
+    const struct pnet_input *input, const struct pnet_input_field *field, int channel,
+    const struct pnet_cloud *c, int64_t first, const char *path, struct pnet_range *range,
+    struct pnet_error *e);
 enum { PNET_OUTSIDE_TEXT = 600 }; /* of the following two */
 /* Writes "PATH: heat reaches from 0 to 255, ...", if a feature of the cloud lies clearly outside of the range that the training
    has seen (pnet_range_is_outside), else "". PNET_NO_MEMORY. */

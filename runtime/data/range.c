@@ -13,6 +13,14 @@ static const double NUMBER_MOST = 1e39; /* more than any float32 */
 
 const char *const pnet_range_kind_names[PNET_RANGE_KINDS] = {"uint8", "integer", "real", "fed"};
 
+struct pnet_range pnet_range_begin(const char *field)
+{
+    return (struct pnet_range){.field = (char *)(uintptr_t)field,
+        .kind = PNET_RANGE_FED,
+        .least = INFINITY,
+        .most = -INFINITY};
+}
+
 void pnet_ranges_free(struct pnet_ranges *r)
 {
     for (int i = 0; i < r->count; i++) free(r->items[i].field);

@@ -65,6 +65,9 @@ struct pnet_ranges {
     int count;
 };
 
+/* Returns the range of no numbers; its name is not owned. */
+struct pnet_range pnet_range_begin(const char *field);
+
 void pnet_ranges_free(struct pnet_ranges *r);
 /* Copies `r` to the empty `copy`. PNET_NO_MEMORY: that stays empty. */
 enum pnet_status pnet_ranges_copy(

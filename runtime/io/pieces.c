@@ -310,7 +310,7 @@ void pnet_cloud_pieces_close(struct pnet_cloud_pieces *p)
     free(p);
 }
 
-const struct pnet_cloud_outline *pnet_cloud_pieces_outline(const struct pnet_cloud_pieces *p)
+struct pnet_cloud_outline *pnet_cloud_pieces_outline(struct pnet_cloud_pieces *p)
 {
     return &p->outline;
 }

@@ -21,20 +21,23 @@ struct pnet_cloud_outline {
 };
 
 /* Opens a file to read it in pieces of at most `most` (> 0) rows of the file. `path`, `hints` and `warning` (or NULL) are those of
-   pnet_cloud_read_as; `hints` are not used after the call. Goes through the file once or twice, up to 34 times where strays are
-   possible, to place the points as the whole cloud would be. The caller closes `p`, which stays NULL on failure. Errors are those
-   of pnet_cloud_read_as, with the same messages, and PNET_USAGE where the file is read as a whole alone; the message names what
-   it is: standard input, a pipe, a device; text, OFF, OBJ, NPZ, HDF5, Sydney objects; PLY in ascii, with lists in or before the
-   vertices; PCD other than binary.
+   pnet_cloud_read_as; the names in `hints` must stay as long as `p`. Goes through the rows to place the points as those of the
+   whole cloud are placed: once, often twice, and a few times more where the cloud is wider than 2 km and strays are possible.
+   The caller closes `p`, which is NULL on failure.
 
-   In memory are: addresses for the whole file, what stands before and after the points of LAS, one chunk of LAZ (all of them
-   where an old file has no chunks), and the records of a piece or of 2048 rows. */
+   Errors are those of pnet_cloud_read_as, with the same messages, and PNET_USAGE where the file can only be read as a whole; the
+   message says what it is: standard input, a pipe, a device or an empty file; a text, OFF, OBJ, NPZ, HDF5, Sydney objects; a PLY
+   in ascii, or with lists in its vertices or before them; a PCD that is not binary. pnet_cloud_read_as then reads it, or tells
+   what else is wrong.
+
+   It takes addresses for the whole file, and memory for: what stands before and after the points of LAS and LAZ; one chunk of
+   LAZ, which is all points in old files without chunks; the bytes of a piece, or of 2048 rows if that is more. */
 enum pnet_status pnet_cloud_pieces_open(const char *path, const struct pnet_cloud_hints *hints,
     int64_t most, struct pnet_cloud_pieces **p, char warning[256], struct pnet_error *e);
 void pnet_cloud_pieces_close(struct pnet_cloud_pieces *p);
 
-/* Returns the outline, which `p` owns. */
-const struct pnet_cloud_outline *pnet_cloud_pieces_outline(const struct pnet_cloud_pieces *p);
+/* Returns the outline, which `p` owns. Its fields may be renamed. */
+struct pnet_cloud_outline *pnet_cloud_pieces_outline(struct pnet_cloud_pieces *p);
 
 /* Reads the next piece into `c`, which the caller frees: `most` rows of the file, the last one fewer, as a cloud of its own.
    Behind the last one c->file_rows is 0. Put together, the pieces are the cloud that pnet_cloud_read_as gives, bit by bit, but:

@@ -53,10 +53,10 @@ struct pnet_text {
     char ending;
 };
 void pnet_text_begin(struct pnet_text *t, const struct pnet_bytes *b, const char *path);
-/* Begins with the part of a file that is in memory from its first byte on: for a head of lines whose length nothing says. Then, once
-   the head has been read with a status, tells whether more bytes are needed to know what it says; if not, the text reaches to
-   the end of the file. */
+/* Begins with the first bytes of a file, those that are in memory: for a head of lines whose length nothing says. */
 void pnet_text_begin_head(struct pnet_text *t, const struct pnet_file_parts *f);
+/* Once the head has been read, with a status, tells whether more bytes are needed to know what it says. If not, the text reaches
+   to the end of the file from now on. */
 bool pnet_text_end_head(
     struct pnet_text *t, const struct pnet_file_parts *f, enum pnet_status status);
 /* Takes the next line, without its end. Returns false if there is none. */
