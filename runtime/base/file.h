@@ -36,7 +36,8 @@ struct pnet_file_parts {
     struct timespec changed; /* when the file was changed last */
 };
 /* Opens a regular file. It takes addresses for the whole file, and memory for what is loaded. Errors of pnet_bytes_read, and
-   PNET_USAGE: `path` is "-", a pipe, a device, a folder or empty, which pnet_bytes_read reads or refuses. On failure there is nothing to close. */
+   PNET_USAGE: `path` is "-", a pipe, a device, a folder or empty, which pnet_bytes_read reads or refuses. On failure there is
+   nothing to close. */
 enum pnet_status pnet_file_parts_open(
     const char *path, struct pnet_file_parts *f, struct pnet_error *e);
 /* Returns the same of bytes that are in memory, which are borrowed as `path` is; it need not be closed. */

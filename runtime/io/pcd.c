@@ -302,20 +302,27 @@ static enum pnet_status find_rows(struct pcd *p, struct pnet_rows *r, struct pne
     return status == PNET_OK ? split_colour(p, e) : status;
 }
 
+static enum pnet_status read_head(struct pcd *p, struct pnet_file_parts *f, struct pnet_error *e)
+{
+    for (;;) {
+        struct pnet_error wrong;
+        *p = (struct pcd){.width = 0};
+        pnet_text_begin_head(&p->text, f);
+        enum pnet_status status = parse_header(p, &wrong);
+        bool again = pnet_text_end_head(&p->text, f, status);
+        if (!again && status && e) *e = wrong;
+        if (!again) return status;
+        status = pnet_file_parts_load_head(f, 2 * (uint64_t)f->head, e);
+        if (status != PNET_OK) return status;
+    }
+}
+
 enum pnet_status pnet_pcd_open(struct pnet_file_parts *f, const struct pnet_cloud_hints *hints,
     struct pnet_rows *r, struct pnet_cloud *c, struct pnet_error *e)
 {
-    struct pcd p = {.width = 0};
-    enum pnet_status status = PNET_OK;
-    bool again = true;
+    struct pcd p;
     (void)hints, (void)c;
-    while (again && status == PNET_OK) {
-        p = (struct pcd){.width = 0};
-        pnet_text_begin_head(&p.text, f);
-        enum pnet_status parsed = parse_header(&p, e);
-        again = pnet_text_end_head(&p.text, f, parsed);
-        status = again ? pnet_file_parts_load_head(f, 2 * (uint64_t)f->head, e) : parsed;
-    }
+    enum pnet_status status = read_head(&p, f, e);
     if (status == PNET_OK && f->fd >= 0 && p.data != BINARY)
         return pnet_rows_whole(f->path,
             p.data == ASCII ? "a PCD of DATA ascii" : "a PCD of DATA binary_compressed", e);

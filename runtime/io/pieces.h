@@ -20,8 +20,8 @@ struct pnet_cloud_outline {
     bool exact;              /* it has c->exact, and so has each piece */
 };
 
-/* Opens a file to read it in pieces of at most `most` (> 0) rows of the file. `path`, `hints` and `warning` (or NULL) are those of
-   pnet_cloud_read_as; the names in `hints` must stay as long as `p`. Goes through the rows to place the points as those of the
+/* Opens a file to read it in pieces of at most `most` (> 0) rows of the file. `path`, `hints` and `warning` (or NULL) are those
+   of pnet_cloud_read_as; the names in `hints` must stay as long as `p`. Goes through the rows to place the points as those of the
    whole cloud are placed: once, often twice, and a few times more where the cloud is wider than 2 km and strays are possible.
    The caller closes `p`, which is NULL on failure.
 

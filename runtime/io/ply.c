@@ -309,10 +309,13 @@ static void free_elements(struct ply *p)
 static enum pnet_status read_head(struct ply *p, struct pnet_file_parts *f, struct pnet_error *e)
 {
     for (;;) {
+        struct pnet_error wrong;
         pnet_text_begin_head(&p->text, f);
         p->has_order = false;
-        enum pnet_status status = parse_header(p, e);
-        if (!pnet_text_end_head(&p->text, f, status)) return status;
+        enum pnet_status status = parse_header(p, &wrong);
+        bool again = pnet_text_end_head(&p->text, f, status);
+        if (!again && status && e) *e = wrong;
+        if (!again) return status;
         free_elements(p);
         status = pnet_file_parts_load_head(f, 2 * (uint64_t)f->head, e);
         if (status != PNET_OK) return status;

@@ -3,6 +3,7 @@
 #include "runtime/io/cloud.h"
 #include "runtime/plan/input.h"
 #include "runtime/io/npy.h"
+#include "runtime/io/pieces.h"
 #include "tests/heap.h"
 #include "tests/io/files.h"
 
@@ -28,6 +29,43 @@ static long check_reading(const char *path)
     }
     CHECKF(0, "%s: never read", path);
     return 0;
+}
+
+/* Goes through the pieces of a file. */
+static enum pnet_status go_through(const char *path, struct pnet_error *e)
+{
+    static const struct pnet_cloud_hints none = {.columns = NULL};
+    struct pnet_cloud_pieces *p;
+    char warning[256];
+    bool more = true;
+    enum pnet_status status = pnet_cloud_pieces_open(path, &none, 64, &p, warning, e);
+    while (!status && more) {
+        struct pnet_cloud c;
+        status = pnet_cloud_pieces_next(p, &c, NULL, e);
+        more = c.file_rows;
+        pnet_cloud_free(&c);
+    }
+    pnet_cloud_pieces_close(p);
+    return status;
+}
+
+/* The same as check_reading, in pieces. Returns false if the file is not read in pieces. */
+static bool check_pieces(const char *path)
+{
+    struct pnet_error e = {.message = ""};
+    if (go_through(path, &e) != PNET_OK) return false;
+    for (long n = 1; n < 5000; n++) {
+        heap_begin(n, false);
+        enum pnet_status status = go_through(path, &e);
+        int failed = heap.calls >= n;
+        heap.counting = false;
+        CHECKF(heap.live == 0, "%s, allocation %ld: %ld blocks lost", path, n, heap.live);
+        CHECKF(status == (failed ? PNET_NO_MEMORY : PNET_OK), "%s, allocation %ld: %s", path, n,
+            e.message);
+        if (!failed) return true;
+    }
+    CHECKF(0, "%s: never read", path);
+    return true;
 }
 
 static void check_writing(const char *folder, const char *name, const struct pnet_cloud *c)
@@ -92,7 +130,7 @@ static void check_seeds(const char *folder)
     static const char *const names[] = {"ply", "pcd", "npy", "text", "las", "kitti"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[1024];
-        long calls = 0;
+        long calls = 0, pieces = 0;
         snprintf(path, sizeof path, "tests/fuzz/seeds/%s", names[i]);
         DIR *d = opendir(path);
         CHECKF(d != NULL, "%s (run from the source folder)", path);
@@ -100,10 +138,12 @@ static void check_seeds(const char *folder)
             if (entry->d_name[0] == '.') continue;
             snprintf(path, sizeof path, "tests/fuzz/seeds/%s/%s", names[i], entry->d_name);
             calls += check_reading(path);
+            pieces += check_pieces(path);
             check_bound(folder, path);
         }
         if (d) closedir(d);
         CHECKF(calls > 0, "%s", names[i]);
+        CHECKF(pieces > 0 || strcmp(names[i], "text") == 0, "%s", names[i]);
     }
 }
 
