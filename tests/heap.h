@@ -3,21 +3,17 @@
 #ifndef PNET_TESTS_HEAP_H
 #define PNET_TESTS_HEAP_H
 
+#include "tests/sanitized.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#if SANITIZED || !defined(__GLIBC__)
 #define HEAP_REPLACED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define HEAP_REPLACED 0
-#endif
-#endif
-#ifndef HEAP_REPLACED
+#else
 #define HEAP_REPLACED 1
 #endif
 

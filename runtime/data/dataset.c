@@ -2,6 +2,8 @@
 #include "runtime/data/dataset.h"
 #include "runtime/data/dataset_array.h"
 #include "runtime/data/dataset_index.h"
+#include "runtime/data/dataset_labels.h"
+#include "runtime/data/dataset_pieces.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -166,33 +168,103 @@ enum pnet_status pnet_dataset_count(
     return pnet_dataset_survey(d, split, counts, NULL, NULL, e);
 }
 
+/* Counts the labels of a cloud, in counts[class_count]. */
+static void count_labels(const int32_t *labels, int64_t rows, int64_t *counts)
+{
+    for (int64_t k = 0; k < rows; k++)
+        if (labels[k] >= 0) counts[labels[k]]++;
+}
+
+/* Who is told the warnings about clouds; `tell` may be NULL. */
+struct listener {
+    void (*tell)(void *context, const char *warning);
+    void *context;
+};
+
+/* `warning` is only there if somebody is told. */
+static void tell_warning(const struct listener *to, const char *warning)
+{
+    if (to->tell && *warning) to->tell(to->context, warning);
+}
+
+static enum pnet_status count_cloud(const struct pnet_dataset *d, enum pnet_split split,
+    int64_t index, int64_t *counts, const struct listener *to, struct pnet_error *e)
+{
+    struct pnet_labelled l;
+    char warning[256];
+    enum pnet_status status =
+        pnet_dataset_load(d, split, index, true, &l, to->tell ? warning : NULL, e);
+    if (status) return status;
+    tell_warning(to, warning);
+    if (!l.label_count && l.cloud.rows)
+        status = pnet_dataset_no_labels(d, &d->entries[split][index], &l.cloud, e);
+    if (!status) count_labels(l.labels, l.label_count, counts);
+    pnet_labelled_free(&l);
+    return status;
+}
+
+/* Labels in a field of a cloud that comes in pieces. */
+struct counting {
+    const struct pnet_dataset *d;
+    const char *path;
+    int64_t *counts;
+};
+
+static enum pnet_status count_piece(
+    void *to, const struct pnet_cloud *c, int64_t first, struct pnet_error *e)
+{
+    const struct counting *n = to;
+    const struct pnet_raw_labels raw = {.field = pnet_cloud_field(c, n->d->label_field),
+        .count = c->rows,
+        .path = n->path,
+        .of_field = true};
+    if (!raw.field) return c->rows ? PNET_BAD_DATA : PNET_OK;
+    for (int64_t i = 0; i < c->rows; i++) {
+        int32_t label;
+        int64_t row = first + (c->file_row ? c->file_row[i] : i);
+        enum pnet_status status = pnet_labels_convert(n->d, &raw, i, row, &label, e);
+        if (status) return status;
+        count_labels(&label, 1, n->counts);
+    }
+    return PNET_OK;
+}
+
+/* Counts the labels of a large file whose labels are one of its fields; *done is false for others, and nothing is counted. */
+static enum pnet_status count_large(const struct pnet_dataset *d, const struct pnet_entry *entry,
+    int64_t *counts, const struct listener *to, bool *done, struct pnet_error *e)
+{
+    const struct pnet_cloud_hints hints = pnet_dataset_hints(d);
+    char warning[256];
+    *done = false;
+    if (entry->array >= 0 || entry->labels) return PNET_OK;
+    int64_t *own = calloc((size_t)d->class_count + 1, sizeof *own);
+    struct counting n = {d, entry->cloud, own};
+    if (!own) return pnet_error_memory(e);
+    enum pnet_status status = pnet_see_large_cloud(
+        entry->cloud, &hints, count_piece, &n, to->tell ? warning : NULL, done, e);
+    if (*done) tell_warning(to, warning);
+    for (int c = 0; c < d->class_count && *done; c++) counts[c] += own[c];
+    free(own);
+    return status;
+}
+
 enum pnet_status pnet_dataset_survey(const struct pnet_dataset *d, enum pnet_split split,
     int64_t *counts, void (*tell)(void *context, const char *warning), void *context,
     struct pnet_error *e)
 {
-    char warning[256] = "";
+    const struct listener to = {tell, context};
     memset(counts, 0, (size_t)d->class_count * sizeof *counts);
     if (d->task == PNET_REGISTRATION) return PNET_OK;
     for (int64_t i = 0; i < d->counts[split]; i++) {
-        struct pnet_labelled l;
-        int32_t label = d->entries[split][i].label;
+        const struct pnet_entry *entry = &d->entries[split][i];
+        bool done;
         if (d->task != PNET_SEGMENTATION) {
-            if (label >= 0) counts[label]++;
+            if (entry->label >= 0) counts[entry->label]++;
             continue;
         }
-        enum pnet_status status =
-            pnet_dataset_load(d, split, i, true, &l, tell ? warning : NULL, e);
+        enum pnet_status status = count_large(d, entry, counts, &to, &done, e);
+        if (!status && !done) status = count_cloud(d, split, i, counts, &to, e);
         if (status) return status;
-        if (tell && *warning) tell(context, warning);
-        if (!l.label_count && l.cloud.rows)
-            status = pnet_dataset_no_labels(d, &d->entries[split][i], &l.cloud, e);
-        if (status) {
-            pnet_labelled_free(&l);
-            return status;
-        }
-        for (int64_t k = 0; k < l.label_count; k++)
-            if (l.labels[k] >= 0) counts[l.labels[k]]++;
-        pnet_labelled_free(&l);
     }
     return PNET_OK;
 }

@@ -3,6 +3,7 @@
 #include "runtime/base/memory_stream.h"
 #include "runtime/base/number.h"
 #include "runtime/data/dataset_array.h"
+#include "runtime/data/dataset_pieces.h"
 #include "runtime/data/partial.h"
 #include "runtime/data/range_cache.h"
 #include "runtime/io/format.h"
@@ -174,13 +175,18 @@ static void note_size(const struct scan *scan)
     scan->s->note(scan->s->context, text);
 }
 
+static void begin_reading(struct scan *scan)
+{
+    if (!scan->read) note_size(scan);
+    scan->read = true;
+}
+
 static enum pnet_status load(struct scan *scan, const struct item *item, struct pnet_cloud *c,
     char name[NAME_MOST], struct pnet_error *e)
 {
     enum pnet_status status;
     assert(item->array < 0 || scan->d);
-    if (!scan->read) note_size(scan);
-    scan->read = true;
+    begin_reading(scan);
     snprintf(name, NAME_MOST, item->array < 0 ? "%s" : "%s[%" PRId64 "]", item->path, item->row);
     if (item->array >= 0)
         status = pnet_array_cloud(&scan->d->arrays[item->array], item->row, &scan->hints, c, e);
@@ -192,14 +198,86 @@ static enum pnet_status load(struct scan *scan, const struct item *item, struct 
     return status;
 }
 
+/* A channel of a field of the model, and its range in the pieces of a cloud. */
+struct channel {
+    const struct pnet_input *input;
+    const struct pnet_input_field *field;
+    int number;
+    struct pnet_range range;
+};
+
+struct channels {
+    const struct scan *scan;
+    const char *path;
+    struct channel *items; /* in the order in which `measure` adds their ranges */
+    int count;
+};
+
+/* Lists the channels that count for an item. */
+static enum pnet_status list_channels(const struct pnet_range_scan *s, const struct item *item,
+    struct channels *l, struct pnet_error *e)
+{
+    for (int k = 0; k < 2; k++) {
+        if (!(item->roles >> k & 1) || s->roles[k] < 0) continue;
+        const struct pnet_input *input = &s->inputs[s->roles[k]];
+        for (int i = 0; i < input->field_count; i++) {
+            const struct pnet_input_field *f = &input->fields[i];
+            if (!item->fed && !pnet_input_map_divides(s->map, input, f)) continue;
+            size_t all = (size_t)l->count + (size_t)f->width;
+            struct channel *grown = realloc(l->items, all * sizeof *grown);
+            if (!grown) return pnet_error_memory(e);
+            l->items = grown;
+            for (int c = 0; c < f->width; c++)
+                grown[l->count++] = (struct channel){input, f, c, pnet_range_begin(f->name)};
+        }
+    }
+    return PNET_OK;
+}
+
+static enum pnet_status measure_piece(
+    void *to, const struct pnet_cloud *c, int64_t first, struct pnet_error *e)
+{
+    const struct channels *l = to;
+    enum pnet_status status = PNET_OK;
+    for (int i = 0; i < l->count && !status; i++) {
+        struct channel *n = &l->items[i];
+        status = pnet_input_map_channel_range(
+            l->scan->s->map, n->input, n->field, n->number, c, first, l->path, &n->range, e);
+    }
+    return status;
+}
+
+/* Looks at a large file in pieces; *done is false for others. */
+static enum pnet_status look_at_large(
+    struct scan *scan, const struct item *item, bool *done, struct pnet_error *e)
+{
+    struct channels l = {.scan = scan, .path = item->path};
+    struct pnet_ranges r = {.count = 0};
+    *done = false;
+    if (item->array >= 0) return PNET_OK;
+    begin_reading(scan);
+    enum pnet_status status = list_channels(scan->s, item, &l, e);
+    if (!status)
+        status = pnet_see_large_cloud(item->path, &scan->hints, measure_piece, &l, NULL, done, e);
+    for (int i = 0; i < l.count && *done && !status; i++)
+        if (l.items[i].range.least <= l.items[i].range.most)
+            status = pnet_ranges_add(&r, &l.items[i].range, e);
+    if (*done && !status) status = add(scan, &r, item->path, e);
+    pnet_ranges_free(&r);
+    free(l.items);
+    return status;
+}
+
 static enum pnet_status look(struct scan *scan, const struct item *item, struct pnet_error *e)
 {
     struct pnet_cloud c;
     struct pnet_ranges r = {.count = 0};
     char name[NAME_MOST];
-    bool left;
+    bool left, done;
     enum pnet_status status = leave_out(scan, item, &left, e);
     if (status || left) return status;
+    status = look_at_large(scan, item, &done, e);
+    if (status || done) return status;
     status = load(scan, item, &c, name, e);
     if (status) return status;
     status = measure(scan->s, item, &c, name, &r, e);

@@ -91,7 +91,7 @@ enum pnet_status pnet_cloud_check_unit(const struct pnet_cloud *c,
 /* Writes why the bytes are unlikely to be what they are read as, or "". `names`: the number of columns that are named. */
 typedef void pnet_doubt_file(
     const struct pnet_bytes *b, const char *path, int names, char text[120]);
-/* Recognises a file, of which the first 64 KiB and the last 64 bytes are loaded, and opens it in its format, which may have
+/* Recognises a file, of which the first 4 KiB and the last 64 bytes are loaded, and opens it in its format, which may have
    something to doubt: *doubt, or NULL; it looks at the first 256 KiB. PNET_BAD_DATA; PNET_USAGE: the format is read as a
    whole. */
 struct pnet_rows;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* What formats are recognised by, and what doubts about bare numbers look at: first bytes, and last ones. */
-enum { HEAD = 1 << 16, DOUBT_HEAD = 1 << 18, TAIL = 64 };
+enum { HEAD = 1 << 12, DOUBT_HEAD = 1 << 18, TAIL = 64 };
 
 struct pnet_cloud_pieces {
     struct pnet_file_parts file;

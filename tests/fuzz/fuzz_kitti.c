@@ -1,5 +1,5 @@
-/* Records without a header, from any bytes. */
-#include "tests/fuzz/cloud.h"
+/* Records without a header, from any bytes, and in pieces. */
+#include "tests/fuzz/pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -11,5 +11,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {"f.bin", pnet_sydney_read},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) fuzz_read(readers[i], data, size);
+    fuzz_pieces(".bin", data, size);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* NPY and NPZ from any bytes. */
-#include "tests/fuzz/cloud.h"
+/* NPY and NPZ from any bytes, and in pieces. */
+#include "tests/fuzz/pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -10,5 +10,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {"f.npz", pnet_npz_cloud_read},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) fuzz_read(readers[i], data, size);
+    fuzz_pieces(".npy", data, size);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* PCD from any bytes. */
-#include "tests/fuzz/cloud.h"
+/* PCD from any bytes, and in pieces. */
+#include "tests/fuzz/pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -9,5 +9,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {"f.pcd", pnet_pcd_read},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) fuzz_read(readers[i], data, size);
+    fuzz_pieces(".pcd", data, size);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* PLY from any bytes. */
-#include "tests/fuzz/cloud.h"
+/* PLY from any bytes, and in pieces. */
+#include "tests/fuzz/pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -9,5 +9,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {"f.ply", pnet_ply_read},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) fuzz_read(readers[i], data, size);
+    fuzz_pieces(".ply", data, size);
     return 0;
 }

@@ -140,6 +140,10 @@ static inline const char *pieces_differ(
     if (*whole) return NULL;
     enum pnet_status status = pnet_cloud_read_as(path, hints, &all, warning, &e);
     const char *wrong = NULL;
+    if (status == PNET_NO_MEMORY) { /* some pieces of a cloud fit where all of it does not */
+        pnet_cloud_pieces_close(p);
+        return NULL;
+    }
     if (st != status || strcmp(e.message, f.message) != 0) {
         fprintf(stderr, "whole: %s\npieces: %s\n", e.message, f.message);
         wrong = "the same status and message";
