@@ -214,6 +214,7 @@ static enum pnet_status describe_whole(const struct inspection *n,
     if (!st) st = begin_description(d, e);
     if (!st) describe_piece(d, &c, 0);
     if (!st) st = print_description(n, d, e);
+    d->c = NULL;
     pnet_cloud_free(&c);
     return st;
 }

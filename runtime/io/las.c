@@ -287,10 +287,12 @@ static enum pnet_status add_columns(
 /* Sets where the first record of the columns lies. */
 static void place_columns(struct las *l, const uint8_t *points, struct pnet_rows *r)
 {
-    struct pnet_column *c = r->columns.items;
-    for (int i = 0; i < l->layout.count; i++) {
+    struct pnet_columns *t = &r->columns;
+    int column = 0;
+    for (int i = 0; i < l->layout.count && column < t->count; i++) {
         const struct pnet_las_part *p = &l->layout.parts[i];
-        if (p->axis >= 0 || p->field) (c++)->data = points + (l->rows ? p->at : 0);
+        if (p->axis < 0 && !p->field) continue;
+        t->items[column++].data = points + (l->rows ? p->at : 0);
     }
     l->points = r->records = points;
 }
