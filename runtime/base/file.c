@@ -256,6 +256,8 @@ enum pnet_status pnet_file_parts_load(
     uint64_t end = at + size;
     if (at < f->head) at = f->head;
     if (f->fd < 0 || at >= end) return PNET_OK;
+    enum pnet_status status = pnet_bytes_fit(f->path, end - at, e);
+    if (status != PNET_OK) return status;
     uint8_t *to = (uint8_t *)(uintptr_t)f->bytes.data;
     int code = 0;
     while (at < end && !code) {

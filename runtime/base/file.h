@@ -42,7 +42,8 @@ enum pnet_status pnet_file_parts_open(
     const char *path, struct pnet_file_parts *f, struct pnet_error *e);
 /* Returns the same of bytes that are in memory, which are borrowed as `path` is; it need not be closed. */
 struct pnet_file_parts pnet_file_parts_of(const struct pnet_bytes *b, const char *path);
-/* Loads bytes, which must lie in the file. PNET_FAILED: they cannot be read, or the file has changed since it was opened. */
+/* Loads bytes, which must lie in the file. PNET_FAILED: they cannot be read, or the file has changed since it was opened;
+   PNET_NO_MEMORY. */
 enum pnet_status pnet_file_parts_load(
     struct pnet_file_parts *f, uint64_t at, uint64_t size, struct pnet_error *e);
 /* The same of the first bytes, at most those that the file has; they are not dropped. */
