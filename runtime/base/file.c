@@ -216,6 +216,8 @@ static enum pnet_status begin_parts(
     void *data = mmap(NULL, (size_t)s.st_size, PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED) return pnet_error_memory(e);
+    (void)madvise(
+        data, (size_t)s.st_size, MADV_NOHUGEPAGE); /* parts take no more than themselves */
     *f = (struct pnet_file_parts){.bytes = {data, (size_t)s.st_size, true},
         .path = strdup(path),
         .fd = fd,

@@ -13,9 +13,9 @@ typedef enum pnet_status pnet_see_piece(
     void *to, const struct pnet_cloud *c, int64_t first, struct pnet_error *e);
 
 /* Calls `see` with the pieces of a file of more than 32 MiB in order, their columns named by the hints; smaller files are read
-   faster as a whole. `warning` (or NULL) as in pnet_cloud_read_as. *done is false where nothing has been seen, or not all, and
-   the file is to be read as a whole instead: a small one, one of a format that is not read in pieces, and one with an error, which
-   is found again then, with its message. PNET_NO_MEMORY, from `see` too. */
+   faster as a whole. `warning` (or NULL) as in pnet_cloud_read_as. *done is false where the file is to be read as a whole,
+   though some pieces may have been seen: a small one, one of a format that is not read in pieces, and one with an error, which is
+   found again then, with its message. PNET_NO_MEMORY, from `see` too. */
 enum pnet_status pnet_see_large_cloud(const char *path, const struct pnet_cloud_hints *hints,
     pnet_see_piece *see, void *to, char warning[256], bool *done, struct pnet_error *e);
 

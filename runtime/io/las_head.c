@@ -76,10 +76,11 @@ static void keep_head_of_laz(struct pnet_las_kept *k, const uint8_t *data, uint6
     if (has_waves_offset(k->head)) pnet_las_store(k->head, LAS_WAVES_OFFSET, 0, 8);
 }
 
-/* Returns where extended records begin, or the end of the file. */
+/* Returns where extended records begin, or the end of the file where there are none. */
 static uint64_t find_extended(const struct pnet_bytes *b)
 {
-    uint64_t at = has_members64(b->data) ? pnet_las_load(b->data, LAS_EVLR_OFFSET, 8) : b->size;
+    bool any = has_members64(b->data) && pnet_las_load(b->data, LAS_EVLR_COUNT, 4);
+    uint64_t at = any ? pnet_las_load(b->data, LAS_EVLR_OFFSET, 8) : b->size;
     return at < b->size ? at : b->size;
 }
 

@@ -21,7 +21,9 @@ struct pnet_cloud_pieces {
     int64_t most, room; /* rows of a piece; rows taken at a time */
     int64_t next;       /* row of the file */
     int64_t at;         /* where the rows taken begin, counted in rows of the columns */
-    double *xyz;        /* [PNET_COLUMNS_BLOCK, 3] */
+    int64_t
+        held; /* decoded rows that are in memory from row 0 of the file on, and are not decoded again if they are all */
+    double *xyz; /* [PNET_COLUMNS_BLOCK, 3] */
 };
 
 static const uint8_t *records_at(const struct pnet_cloud_pieces *p, int64_t row)
@@ -66,9 +68,13 @@ static enum pnet_status with_rows(
 /* Takes the next rows: the columns have them from row p->at on. */
 static enum pnet_status take(struct pnet_cloud_pieces *p, int64_t rows, struct pnet_error *e)
 {
-    p->at = is_decoded(p) ? 0 : p->next;
-    return is_decoded(p) ? p->rows.kind->decode(&p->rows, rows, e)
-                         : with_rows(p, rows, pnet_file_parts_load, e);
+    bool all = is_decoded(p) && p->held == p->rows.count;
+    p->at = all || !is_decoded(p) ? p->next : 0;
+    if (all) return PNET_OK;
+    if (!is_decoded(p)) return with_rows(p, rows, pnet_file_parts_load, e);
+    enum pnet_status status = p->rows.kind->decode(&p->rows, rows, e);
+    p->held = status || p->next ? 0 : rows;
+    return status;
 }
 
 static void leave(struct pnet_cloud_pieces *p, int64_t rows)

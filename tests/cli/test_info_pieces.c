@@ -66,7 +66,7 @@ static void check_same(const char *path, const char *options, const char *says)
 
 int main(void)
 {
-    /* The largest real number is doubtful, and stands in two channels: the first channel is named, though a later piece has it. */
+    /* The largest real number is doubtful, and stands in two channels: the first one is named, though a later piece has it. */
     static const struct change doubtful[] = {{100, 4, 1.5F}, {190000, 3, 1.5F}};
     /* The first channel is named here too, and the first row of it. */
     static const struct change negative[] = {{10, 5, -1}, {150000, 3, -2}, {199999, 3, -3}};
