@@ -72,6 +72,8 @@ struct pnet_output {
 };
 enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struct pnet_error *e);
 enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e);
+/* Tells of the first write that failed, as committing will; what the stream still has in its buffer has not been tried. */
+enum pnet_status pnet_output_check(const struct pnet_output *o, struct pnet_error *e);
 void pnet_output_drop(struct pnet_output *o);
 
 /* Follows the links at the end of `path`, also if the last one names a file that does not exist. Returns 0 or an errno. */

@@ -112,6 +112,14 @@ enum pnet_status pnet_output_open(const char *path, struct pnet_output *o, struc
     return pnet_error_errno(e, PNET_FAILED, code, "%s: cannot write", path);
 }
 
+enum pnet_status pnet_output_check(const struct pnet_output *o, struct pnet_error *e)
+{
+    if (!o->code) return PNET_OK;
+    if (strcmp(o->path, "-") == 0)
+        return pnet_error_errno(e, PNET_FAILED, o->code, "standard output: cannot write");
+    return pnet_error_errno(e, PNET_FAILED, o->code, "%s: cannot write", o->path);
+}
+
 /* The name of the temporary file that a rename has freed is not removed: another program may have made a file there. */
 enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e)
 {
@@ -130,11 +138,7 @@ enum pnet_status pnet_output_commit(struct pnet_output *o, struct pnet_error *e)
     else if (o->lock >= 0)
         close(o->lock);
     if (st) return st;
-    if (o->code) {
-        if (strcmp(o->path, "-") == 0)
-            return pnet_error_errno(e, PNET_FAILED, o->code, "standard output: cannot write");
-        return pnet_error_errno(e, PNET_FAILED, o->code, "%s: cannot write", o->path);
-    }
+    if (o->code) return pnet_output_check(o, e);
     /* The entry of the folder must reach the disk too, otherwise the new name is lost in a power cut. Some network file systems
        cannot sync folders; that is ignored. */
     if (replaced) (void)pnet_folder_sync_parent(o->target);

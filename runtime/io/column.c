@@ -336,7 +336,7 @@ no_memory:
     return pnet_error_memory(e);
 }
 
-double pnet_cloud_single_loss(const struct pnet_cloud *c)
+static double single_loss(const struct pnet_cloud *c)
 {
     double most = 0;
     for (int64_t i = 0; i < c->rows * 3; i++) {
@@ -348,18 +348,33 @@ double pnet_cloud_single_loss(const struct pnet_cloud *c)
     return most;
 }
 
-enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c)
+static bool fits_integers(const struct pnet_cloud *c)
 {
     static const double low[] = {-0x1p7, 0, -0x1p15, 0, -0x1p31, 0};
     static const double high[] = {0x1p7, 0x1p8, 0x1p15, 0x1p16, 0x1p31, 0x1p32};
-    if (c->xyz_type == PNET_F32 && pnet_cloud_single_loss(c) > PNET_SINGLE_LOSS_M) return PNET_F64;
-    if (c->xyz_type == PNET_F32 || c->xyz_type == PNET_F64) return c->xyz_type;
-    if (c->xyz_type == PNET_I64 || c->xyz_type == PNET_U64) return PNET_F64;
     for (int64_t i = 0; i < c->rows * 3; i++) {
         double v = pnet_cloud_coordinate(c, i / 3, (int)(i % 3));
-        if (v != floor(v) || v < low[c->xyz_type] || v >= high[c->xyz_type]) return PNET_F64;
+        if (v != floor(v) || v < low[c->xyz_type] || v >= high[c->xyz_type]) return false;
     }
-    return c->xyz_type;
+    return true;
+}
+
+bool pnet_xyz_depends(const struct pnet_cloud *c)
+{
+    return c->xyz_type != PNET_F64 && c->xyz_type != PNET_I64 && c->xyz_type != PNET_U64;
+}
+
+void pnet_xyz_see(struct pnet_xyz_seen *s, const struct pnet_cloud *c)
+{
+    s->single_loss = fmax(s->single_loss, single_loss(c));
+    if (pnet_xyz_depends(c) && c->xyz_type != PNET_F32 && !s->unfit) s->unfit = !fits_integers(c);
+}
+
+enum pnet_scalar pnet_xyz_type(const struct pnet_cloud *c, const struct pnet_xyz_seen *s)
+{
+    if (!pnet_xyz_depends(c)) return PNET_F64;
+    bool fits = c->xyz_type == PNET_F32 ? s->single_loss <= PNET_SINGLE_LOSS_M : !s->unfit;
+    return fits ? c->xyz_type : PNET_F64;
 }
 
 /* Writes one field of the rows of a block to its place in the records. */

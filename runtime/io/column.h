@@ -88,10 +88,18 @@ void pnet_columns_points(
 
 /* By how much a coordinate may be off where it is written as float32, metres; beyond it a double is written. */
 #define PNET_SINGLE_LOSS_M 1e-4
-/* Returns by how much the file coordinates would be off at most as float32, metres. */
-double pnet_cloud_single_loss(const struct pnet_cloud *c);
+/* What the type in which coordinates are written depends on, seen of all rows. Zeroed: of none. */
+struct pnet_xyz_seen {
+    double
+        single_loss; /* by how much the file coordinates would be off at most as float32, metres */
+    bool unfit;      /* one of them is no number of the integer type of the file */
+};
+/* Tells whether the type depends on the values of the coordinates. */
+bool pnet_xyz_depends(const struct pnet_cloud *c);
+/* Looks at the rows of `c`, which may be some of a cloud. */
+void pnet_xyz_see(struct pnet_xyz_seen *s, const struct pnet_cloud *c);
 /* Returns the type in which coordinates are written: that of the file, unless they no longer fit; F64 for 64-bit integers. */
-enum pnet_scalar pnet_cloud_xyz_type(const struct pnet_cloud *c);
+enum pnet_scalar pnet_xyz_type(const struct pnet_cloud *c, const struct pnet_xyz_seen *s);
 /* Writes the rows as records: x y z as `xyz`, then the fields as `types` (NULL: their own), little endian, without padding.
    The owner of the stream handles its errors. PNET_NO_MEMORY. */
 enum pnet_status pnet_cloud_records(const struct pnet_cloud *c, enum pnet_scalar xyz,

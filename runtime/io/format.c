@@ -3,6 +3,7 @@
 #include "runtime/io/format.h"
 #include "runtime/io/rows.h"
 #include "runtime/io/text.h"
+#include "runtime/io/writing.h"
 #include "runtime/base/number.h"
 #include "runtime/base/printable.h"
 
@@ -21,8 +22,7 @@ struct format {
     bool (*probe)(const struct pnet_bytes *b); /* NULL: recognised only by name */
     enum pnet_status (*read)(
         const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
-    enum pnet_status (*write)(const struct pnet_cloud *c, const char *path, FILE *f,
-        struct pnet_error *e); /* NULL: read only */
+    const struct pnet_writing_kind *writing; /* NULL: read only */
     const char
         *instead; /* of a format that is read only: the ending to write in its place, or NULL */
     /* for files that do not say all themselves; NULL for others: */
@@ -40,20 +40,20 @@ static const struct format formats[] = {
         .endings = {".ply"},
         .probe = pnet_ply_probe,
         .read = pnet_ply_read,
-        .write = pnet_ply_write,
+        .writing = &pnet_ply_writing,
         .open = pnet_ply_open,
         .peek = pnet_ply_peek},
     {.name = "PCD",
         .endings = {".pcd"},
         .probe = pnet_pcd_probe,
         .read = pnet_pcd_read,
-        .write = pnet_pcd_write,
+        .writing = &pnet_pcd_writing,
         .open = pnet_pcd_open},
     {.name = "LAS",
         .endings = {".las"},
         .probe = pnet_las_probe,
         .read = pnet_las_read,
-        .write = pnet_las_write,
+        .writing = &pnet_las_writing,
         .doubt = pnet_las_doubt,
         .peek = pnet_las_peek,
         .open = pnet_las_open},
@@ -68,7 +68,7 @@ static const struct format formats[] = {
         .endings = {".npy"},
         .probe = pnet_npy_probe,
         .read = pnet_npy_cloud_read,
-        .write = pnet_npy_cloud_write,
+        .writing = &pnet_npy_writing,
         .read_as = pnet_npy_cloud_read_as,
         .open = pnet_npy_open},
     {.name = "NPZ",
@@ -87,7 +87,7 @@ static const struct format formats[] = {
     {.name = "KITTI .bin",
         .endings = {".bin"},
         .read = pnet_kitti_read,
-        .write = pnet_kitti_write,
+        .writing = &pnet_kitti_writing,
         .read_as = pnet_kitti_read_as,
         .doubt = pnet_kitti_doubt,
         .open = pnet_kitti_open},
@@ -95,7 +95,7 @@ static const struct format formats[] = {
         .endings = {".xyz", ".txt", ".csv", ".pts"},
         .probe = pnet_table_probe,
         .read = pnet_table_read,
-        .write = pnet_table_write},
+        .writing = &pnet_table_writing},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -281,7 +281,7 @@ bool pnet_cloud_peek(const char *path, struct pnet_cloud *c)
 static const struct format *format_of(const char *path)
 {
     for (int i = 0; i < FORMATS; i++)
-        if (formats[i].write && has_ending(&formats[i], path)) return &formats[i];
+        if (formats[i].writing && has_ending(&formats[i], path)) return &formats[i];
     return NULL;
 }
 
@@ -299,7 +299,7 @@ static enum pnet_status no_format(const char *path, struct pnet_error *e)
             return pnet_error_set(e, PNET_USAGE, "%.500s: %s is read, and not written: write %s",
                 path, formats[i].name, formats[i].instead);
     for (int i = 0; i < FORMATS; i++)
-        for (int k = 0; formats[i].write && formats[i].endings[k]; k++)
+        for (int k = 0; formats[i].writing && formats[i].endings[k]; k++)
             list_add(&endings, formats[i].endings[k]);
     return pnet_error_set(
         e, PNET_USAGE, "%.500s: expected a name ending in %s", path, list_end(&endings));
@@ -311,16 +311,9 @@ enum pnet_status pnet_cloud_check_output(const char *path, struct pnet_error *e)
     return written ? PNET_OK : no_format(path, e);
 }
 
-enum pnet_status pnet_cloud_write(
-    const char *path, const struct pnet_cloud *c, struct pnet_error *e)
+const struct pnet_writing_kind *pnet_format_writing(const char *path, struct pnet_error *e)
 {
     const struct format *f = strcmp(path, "-") == 0 ? &formats[0] : format_of(path);
-    if (!f) return no_format(path, e);
-    struct pnet_output o;
-    enum pnet_status status = pnet_output_open(path, &o, e);
-    if (status != PNET_OK) return status;
-    status = f->write(c, path, o.file, e);
-    if (status == PNET_OK) return pnet_output_commit(&o, e);
-    pnet_output_drop(&o);
-    return status;
+    if (!f) no_format(path, e);
+    return f ? f->writing : NULL;
 }

@@ -68,20 +68,6 @@ bool pnet_table_probe(const struct pnet_bytes *b);
 bool pnet_ply_peek(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c);
 bool pnet_las_peek(const struct pnet_bytes *b, const char *path, struct pnet_cloud *c);
 
-/* Write a whole file to `f`. The owner of the stream handles its errors. PNET_NO_MEMORY. */
-enum pnet_status pnet_ply_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
-enum pnet_status pnet_pcd_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
-enum pnet_status pnet_las_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
-enum pnet_status pnet_npy_cloud_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
-enum pnet_status pnet_kitti_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
-enum pnet_status pnet_table_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e);
-
 /* Makes the empty cloud that readers fill. */
 void pnet_cloud_begin(struct pnet_cloud *c, const struct pnet_cloud_hints *hints);
 /* Checks that the file states a length where its unit was asked for: PNET_BAD_DATA. */

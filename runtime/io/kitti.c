@@ -4,6 +4,7 @@
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
 #include "runtime/io/rows.h"
+#include "runtime/io/writing.h"
 #include "runtime/base/number.h"
 
 #include <inttypes.h>
@@ -133,33 +134,59 @@ void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, int names, c
             "%.0f%% of its coordinates are no likely float32: is it another format?", 100 * odd);
 }
 
-enum pnet_status pnet_kitti_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
+static enum pnet_status begin_writing(struct pnet_writing *w, struct pnet_error *e)
 {
-    struct pnet_cloud copy = *c;
-    const enum pnet_scalar types[] = {PNET_F32, PNET_F32};
-    const struct pnet_field *intensity = pnet_cloud_field(c, "intensity");
+    (void)e;
+    w->measures = 1;
+    return PNET_OK;
+}
+
+static enum pnet_status see_rows(
+    struct pnet_writing *w, const struct pnet_cloud *piece, struct pnet_error *e)
+{
+    (void)e;
+    pnet_xyz_see(w->own, piece);
+    return PNET_OK;
+}
+
+/* There is no head, but all has been seen. */
+static enum pnet_status check_single(struct pnet_writing *w, struct pnet_error *e)
+{
+    const struct pnet_xyz_seen *seen = w->own;
+    if (seen->single_loss <= PNET_SINGLE_LOSS_M) return PNET_OK;
+    return pnet_error_set(e, PNET_USAGE,
+        "%.400s: a .bin holds float32, in which these coordinates would be off by up to %.2g "
+        "m: write .ply, .pcd, .npy or .csv",
+        w->path, seen->single_loss);
+}
+
+static enum pnet_status put_rows(
+    struct pnet_writing *w, const struct pnet_cloud *piece, struct pnet_error *e)
+{
+    static const enum pnet_scalar types[] = {PNET_F32, PNET_F32};
+    struct pnet_cloud copy = *piece;
+    const struct pnet_field *intensity = pnet_cloud_field(piece, "intensity");
     struct pnet_field fields[2];
-    double lost = pnet_cloud_single_loss(c);
-    if (lost > PNET_SINGLE_LOSS_M)
-        return pnet_error_set(e, PNET_USAGE,
-            "%.400s: a .bin holds float32, in which these coordinates would be off by up to %.2g "
-            "m: write .ply, .pcd, .npy or .csv",
-            path, lost);
-    uint8_t *zeros = calloc(c->rows ? (size_t)c->rows : 1, 1);
+    uint8_t *zeros = calloc(piece->rows ? (size_t)piece->rows : 1, 1);
     if (!zeros) return pnet_error_memory(e);
     fields[0] = intensity ? *intensity : (struct pnet_field){.type = PNET_U8, .data = zeros};
     copy.fields = fields;
     copy.field_count = 1;
-    const struct pnet_field *ring = pnet_cloud_field(c, "ring");
-    if (pnet_path_ends(path, ".pcd.bin")) {
+    const struct pnet_field *ring = pnet_cloud_field(piece, "ring");
+    if (pnet_path_ends(w->path, ".pcd.bin")) {
         fields[1] = ring ? *ring : (struct pnet_field){.type = PNET_U8, .data = zeros};
         copy.field_count = 2;
     }
-    enum pnet_status status = pnet_cloud_records(&copy, PNET_F32, types, f, e);
+    enum pnet_status status = pnet_cloud_records(&copy, PNET_F32, types, w->f, e);
     free(zeros);
     return status;
 }
+
+const struct pnet_writing_kind pnet_kitti_writing = {.size = sizeof(struct pnet_xyz_seen),
+    .begin = begin_writing,
+    .see = see_rows,
+    .head = check_single,
+    .put = put_rows};
 
 /* Fills out[expected] with labels of `size` bytes each. */
 static enum pnet_status read_labels(

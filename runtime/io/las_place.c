@@ -12,6 +12,7 @@ enum {
     REST_MOST = 65535 / BYTES_MOST + 1, /* descriptions of the bytes behind all that is described */
     STANDARD_MOST = 32,                 /* parts of a point format */
     OLD_CLASSES = 31,                   /* the last class of point formats 0 to 5 */
+    PLAIN = 6,                          /* the point format of clouds that were not read from LAS */
 };
 
 /* Returns the part that the field was read from, or NULL. */
@@ -42,20 +43,67 @@ static bool is_real(enum pnet_scalar type)
     return type == PNET_F32 || type == PNET_F64;
 }
 
-/* Returns the first row whose value a dimension of point formats does not hold as it is, angles as the nearest ones; -1: none. */
-static int64_t find_misfit(
-    const struct pnet_las_writer *w, const struct pnet_las_part *p, const struct pnet_field *f)
+/* Returns the name of the dimension of point formats that a field belongs into, if there is one. */
+static const char *standard_name(const struct pnet_las_writer *w, const struct pnet_field *f)
 {
+    const struct pnet_las_part *was = part_of(w, f);
+    return was ? was->name : f->name;
+}
+
+/* Copies the dimension of a field, if there is one. */
+static bool find_dimension(
+    const struct pnet_las_layout *l, const char *name, struct pnet_las_fit *fit)
+{
+    for (int i = 0; i < l->count; i++) {
+        if (!l->parts[i].field || strcmp(l->parts[i].name, name) != 0) continue;
+        fit->part = l->parts[i];
+        return true;
+    }
+    return false;
+}
+
+/* The file's point format, or those of its kind that have more, decide: a dimension is the same in all of them. One that only
+   others have is not asked for. */
+enum pnet_status pnet_las_fit_begin(struct pnet_las_writer *w, struct pnet_error *e)
+{
+    unsigned format = pnet_las_raise(w->k ? w->k->layout.format : PLAIN, true, true, true);
+    struct pnet_las_layout most = {.count = 0};
+    w->fits = calloc((size_t)w->like->field_count + 1, sizeof *w->fits);
+    bool ok = w->fits && pnet_las_begin(&most, format);
+    for (int i = 0; i < w->like->field_count && ok; i++) {
+        const struct pnet_field *f = &w->like->fields[i];
+        struct pnet_las_fit *fit = &w->fits[i];
+        fit->row = -1;
+        if (!is_standard(w, f) || !find_dimension(&most, standard_name(w, f), fit)) continue;
+        fit->depends = !is_real(fit->part.type) || f->type == PNET_I64 || f->type == PNET_U64;
+    }
+    pnet_las_layout_free(&most);
+    return ok ? PNET_OK : pnet_error_memory(e);
+}
+
+/* Finds the first row whose value the dimension does not hold as it is, angles as the nearest ones. */
+static void find_misfit(
+    struct pnet_las_fit *fit, const struct pnet_field *f, const struct pnet_las_piece *piece)
+{
+    const struct pnet_las_part *p = &fit->part;
     double low, high, factor = factor_of(p, f);
     pnet_las_limits(p, &low, &high);
-    if (is_real(p->type) && f->type != PNET_I64 && f->type != PNET_U64) return -1;
-    for (int64_t row = 0; row < w->c->rows; row++) {
+    for (int64_t row = 0; row < piece->c->rows; row++) {
         double v = pnet_field_get(f, row) * factor;
         if (p->scaled) v = rint((v - p->shift) / p->scale);
         bool fits = is_real(p->type) ? fabs(v) <= 0x1p53 : v >= low && v <= high && v == rint(v);
-        if (!fits) return row;
+        if (fits) continue;
+        fit->row = piece->first + pnet_las_row(piece, row);
+        fit->value = pnet_field_get(f, row);
+        return;
     }
-    return -1;
+}
+
+void pnet_las_fit_add(struct pnet_las_writer *w, const struct pnet_las_piece *piece)
+{
+    for (int i = 0; i < w->like->field_count; i++)
+        if (w->fits[i].depends && w->fits[i].row < 0)
+            find_misfit(&w->fits[i], &piece->c->fields[i], piece);
 }
 
 /* Returns the field of a dimension of the point format, or NULL. One whose values do not fit gets none: it becomes an extra
@@ -63,51 +111,37 @@ static int64_t find_misfit(
 static enum pnet_status find_field(const struct pnet_las_writer *w, const struct pnet_las_part *p,
     const struct pnet_field **found, struct pnet_error *e)
 {
-    const struct pnet_cloud *c = w->c;
+    const struct pnet_cloud *c = w->like;
     *found = NULL;
     for (int i = 0; i < c->field_count && !*found; i++) {
-        const struct pnet_las_part *was = part_of(w, &c->fields[i]);
-        if (is_standard(w, &c->fields[i]) &&
-            strcmp(was ? was->name : c->fields[i].name, p->name) == 0)
-            *found = &c->fields[i];
+        const struct pnet_field *f = &c->fields[i];
+        if (is_standard(w, f) && strcmp(standard_name(w, f), p->name) == 0) *found = f;
     }
     if (!*found) return PNET_OK;
-    int64_t row = find_misfit(w, p, *found);
-    if (row < 0) return PNET_OK;
-    double v = pnet_field_get(*found, row);
+    const struct pnet_las_fit *fit = &w->fits[*found - c->fields];
+    if (fit->row < 0) return PNET_OK;
     *found = NULL;
     if (strcmp(p->name, "classification") != 0 || p->bits == 0) return PNET_OK;
     return pnet_error_set(e, PNET_USAGE,
         "%.400s: row %" PRId64 ": classification %g: point format %u of the file that was read has "
         "classes 0 to %d: convert that file first, for example with pdal translate IN.las OUT.las "
         "--writers.las.minor_version=4 --writers.las.dataformat_id=%d",
-        w->path, pnet_las_file_row(c, row), v, w->layout.format, OLD_CLASSES,
+        w->path, fit->row, fit->value, w->layout.format, OLD_CLASSES,
         pnet_las_has_colours(w->layout.format) ? 7 : 6);
 }
 
 /* Tells whether there is a new field of this name, with values that its dimension holds. */
-static bool is_new(
-    const struct pnet_las_writer *w, const struct pnet_las_layout *all, const char *name)
+static bool is_new(const struct pnet_las_writer *w, const char *name)
 {
-    const struct pnet_field *f = pnet_cloud_field(w->c, name);
-    for (int i = 0; i < all->count && f && !part_of(w, f); i++)
-        if (strcmp(all->parts[i].name, name) == 0) return find_misfit(w, &all->parts[i], f) < 0;
-    return false;
+    const struct pnet_field *f = pnet_cloud_field(w->like, name);
+    return f && !part_of(w, f) && w->fits[f - w->like->fields].row < 0;
 }
 
-/* Chooses the point format by the fields that there are. */
-static enum pnet_status choose_format(
-    const struct pnet_las_writer *w, unsigned *format, struct pnet_error *e)
+/* Returns the point format by the fields that there are. */
+static unsigned choose_format(const struct pnet_las_writer *w)
 {
-    enum { ALL = 8, PLAIN = 6 };
-    struct pnet_las_layout all = {.count = 0};
-    bool ok = pnet_las_begin(&all, ALL);
-    if (ok)
-        *format = pnet_las_raise(w->k ? w->k->layout.format : PLAIN, is_new(w, &all, "gps_time"),
-            is_new(w, &all, "red") || is_new(w, &all, "green") || is_new(w, &all, "blue"),
-            is_new(w, &all, "nir"));
-    pnet_las_layout_free(&all);
-    return ok ? PNET_OK : pnet_error_memory(e);
+    return pnet_las_raise(w->k ? w->k->layout.format : PLAIN, is_new(w, "gps_time"),
+        is_new(w, "red") || is_new(w, "green") || is_new(w, "blue"), is_new(w, "nir"));
 }
 
 /* Returns the part of the file that is the same dimension, coordinate or waveform, or NULL. */
@@ -127,15 +161,14 @@ static const struct pnet_las_part *same_part(
 static void give_field(struct pnet_las_writer *w, int part, const struct pnet_field *f)
 {
     w->sources[part] = (struct pnet_las_source){f, factor_of(&w->layout.parts[part], f)};
-    w->placed[f - w->c->fields] = true;
+    w->placed[f - w->like->fields] = true;
 }
 
 /* Places what the point format has. */
 static enum pnet_status place_standard(struct pnet_las_writer *w, struct pnet_error *e)
 {
-    unsigned format = 0;
-    enum pnet_status st = choose_format(w, &format, e);
-    if (!st && !pnet_las_begin(&w->layout, format)) st = pnet_error_memory(e);
+    unsigned format = choose_format(w);
+    enum pnet_status st = pnet_las_begin(&w->layout, format) ? PNET_OK : pnet_error_memory(e);
     w->relaid = !st && w->k && format != w->k->layout.format;
     for (int i = 0; i < w->layout.count && !st; i++) {
         struct pnet_las_part *p = &w->layout.parts[i];
@@ -162,8 +195,8 @@ static uint8_t *next_extra(struct pnet_las_writer *w)
 static const struct pnet_field *field_from(const struct pnet_las_writer *w, int part)
 {
     const struct pnet_las_part *p = &w->k->layout.parts[part];
-    for (int i = 0; i < w->c->field_count; i++) {
-        const struct pnet_field *f = &w->c->fields[i];
+    for (int i = 0; i < w->like->field_count; i++) {
+        const struct pnet_field *f = &w->like->fields[i];
         if (f->part == part + 1 && f->type == (p->scaled ? PNET_F64 : p->type)) return f;
     }
     return NULL;
@@ -278,7 +311,7 @@ static enum pnet_status name_extra(const struct pnet_las_writer *w, const struct
     snprintf(name, LAS_EXTRA_NAME + 32, "%s", f->name);
     for (int again = 1; taken; again++) {
         if (again > 1) snprintf(name, LAS_EXTRA_NAME + 32, "%.26s_%d", f->name, again);
-        const struct pnet_field *same = pnet_cloud_field(w->c, name);
+        const struct pnet_field *same = pnet_cloud_field(w->like, name);
         taken = same && same != f;
         for (int i = 0; i < w->layout.count && !taken; i++)
             taken = w->layout.parts[i].extra < 0 && w->layout.parts[i].field &&
@@ -320,7 +353,7 @@ static enum pnet_status append(
 
 enum pnet_status pnet_las_place(struct pnet_las_writer *w, struct pnet_error *e)
 {
-    const struct pnet_cloud *c = w->c;
+    const struct pnet_cloud *c = w->like;
     size_t fields = (size_t)c->field_count, parts = STANDARD_MOST + REST_MOST + fields;
     size_t extras = REST_MOST + fields;
     if (w->k) parts += (size_t)w->k->layout.count;

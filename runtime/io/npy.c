@@ -94,19 +94,56 @@ void pnet_npy_free(struct pnet_npy *a)
     *a = (struct pnet_npy){.count = 0};
 }
 
-enum pnet_status pnet_npy_write(const char *path, enum pnet_scalar type, int dims,
-    const int64_t *shape, const void *data, struct pnet_error *e)
+enum pnet_status pnet_npy_begin(const char *path, enum pnet_scalar type, int dims,
+    const int64_t *shape, struct pnet_npy_output *o, struct pnet_error *e)
 {
-    struct pnet_output o;
-    size_t count = 1;
     if (dims < 0 || dims > PNET_NPY_DIMS)
         return pnet_error_set(e, PNET_USAGE, "%.500s: an array of %d dimensions", path, dims);
-    for (int i = 0; i < dims; i++) count *= (size_t)shape[i];
-    enum pnet_status status = pnet_output_open(path, &o, e);
+    o->item = pnet_scalar_size(type);
+    o->left = 1;
+    for (int i = 0; i < dims; i++) o->left *= shape[i];
+    enum pnet_status status = pnet_output_open(path, &o->output, e);
     if (status != PNET_OK) return status;
     char code[8];
     snprintf(code, sizeof code, "'%s'", pnet_npy_code(type));
-    pnet_npy_header_write(o.file, code, dims, shape);
-    fwrite(data, pnet_scalar_size(type), count, o.file);
-    return pnet_output_commit(&o, e);
+    pnet_npy_header_write(o->output.file, code, dims, shape);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_npy_put(
+    struct pnet_npy_output *o, const void *data, int64_t count, struct pnet_error *e)
+{
+    if (count > o->left)
+        return pnet_error_set(e, PNET_USAGE,
+            "%.400s: %" PRId64 " values more than the array has room for", o->output.path,
+            count - o->left);
+    fwrite(data, o->item, (size_t)count, o->output.file);
+    o->left -= count;
+    return pnet_output_check(&o->output, e);
+}
+
+enum pnet_status pnet_npy_commit(struct pnet_npy_output *o, struct pnet_error *e)
+{
+    if (!o->left) return pnet_output_commit(&o->output, e);
+    enum pnet_status status = pnet_error_set(
+        e, PNET_USAGE, "%.400s: %" PRId64 " values are missing", o->output.path, o->left);
+    pnet_npy_drop(o);
+    return status;
+}
+
+void pnet_npy_drop(struct pnet_npy_output *o)
+{
+    pnet_output_drop(&o->output);
+}
+
+enum pnet_status pnet_npy_write(const char *path, enum pnet_scalar type, int dims,
+    const int64_t *shape, const void *data, struct pnet_error *e)
+{
+    struct pnet_npy_output o;
+    enum pnet_status status = pnet_npy_begin(path, type, dims, shape, &o, e);
+    if (status != PNET_OK) return status;
+    status = pnet_npy_put(&o, data, o.left, e);
+    if (status == PNET_OK) return pnet_npy_commit(&o, e);
+    pnet_npy_drop(&o);
+    return status;
 }

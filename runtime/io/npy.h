@@ -25,4 +25,21 @@ enum pnet_status pnet_npy_write(const char *path, enum pnet_scalar type, int dim
     const int64_t *shape, const void *data, struct pnet_error *e);
 void pnet_npy_free(struct pnet_npy *a);
 
+/* An array that is written in pieces, with the bytes that pnet_npy_write writes. An open one must not be moved. */
+struct pnet_npy_output {
+    struct pnet_output output;
+    size_t item;  /* bytes of a value */
+    int64_t left; /* values that have not been put */
+};
+/* Begins a file: its name is given when it is committed. On failure there is nothing to drop. PNET_USAGE, PNET_FAILED. */
+enum pnet_status pnet_npy_begin(const char *path, enum pnet_scalar type, int dims,
+    const int64_t *shape, struct pnet_npy_output *o, struct pnet_error *e);
+/* Puts the next `count` values, of the type of the array, in C order. On failure `o` can only be dropped. PNET_USAGE: more than
+   the shape has; PNET_FAILED. */
+enum pnet_status pnet_npy_put(
+    struct pnet_npy_output *o, const void *data, int64_t count, struct pnet_error *e);
+/* Commits the file, or leaves none: PNET_USAGE, values are missing; PNET_FAILED. */
+enum pnet_status pnet_npy_commit(struct pnet_npy_output *o, struct pnet_error *e);
+void pnet_npy_drop(struct pnet_npy_output *o);
+
 #endif

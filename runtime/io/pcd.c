@@ -4,6 +4,7 @@
 #include "runtime/io/lzf.h"
 #include "runtime/io/rows.h"
 #include "runtime/io/text.h"
+#include "runtime/io/writing.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -410,30 +411,70 @@ static void write_one(FILE *f, enum pnet_scalar type)
     fputs(" 1", f);
 }
 
-enum pnet_status pnet_pcd_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
+struct writing {
+    struct pnet_xyz_seen seen;
+    enum pnet_scalar xyz;
+};
+
+static enum pnet_status begin_writing(struct pnet_writing *w, struct pnet_error *e)
 {
-    (void)path;
-    struct pnet_cloud copy;
+    (void)e;
+    w->measures = pnet_xyz_depends(w->like);
+    return PNET_OK;
+}
+
+static enum pnet_status see_rows(
+    struct pnet_writing *w, const struct pnet_cloud *piece, struct pnet_error *e)
+{
+    struct writing *own = w->own;
+    (void)e;
+    pnet_xyz_see(&own->seen, piece);
+    return PNET_OK;
+}
+
+static enum pnet_status write_head(struct pnet_writing *w, struct pnet_error *e)
+{
+    struct writing *own = w->own;
+    struct pnet_cloud names = *w->like, copy;
     uint32_t *packed;
-    enum pnet_status status = pack_colour(c, &copy, &packed, e);
+    names.rows = 0;
+    enum pnet_status status = pack_colour(&names, &copy, &packed, e);
     if (status != PNET_OK) return status;
-    enum pnet_scalar xyz = pnet_cloud_xyz_type(c);
-    fputs("# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS x y z", f);
+    own->xyz = pnet_xyz_type(w->like, &own->seen);
+    fputs("# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS x y z", w->f);
     for (int i = 0; i < copy.field_count; i++) {
         char name[256];
         pnet_name_word(copy.fields[i].name, name, sizeof name);
-        fprintf(f, " %s", name);
+        fprintf(w->f, " %s", name);
     }
-    fputc('\n', f);
-    write_word_line(f, "SIZE", &copy, xyz, write_size);
-    write_word_line(f, "TYPE", &copy, xyz, write_letter);
-    write_word_line(f, "COUNT", &copy, xyz, write_one);
-    fprintf(f,
+    fputc('\n', w->f);
+    write_word_line(w->f, "SIZE", &copy, own->xyz, write_size);
+    write_word_line(w->f, "TYPE", &copy, own->xyz, write_letter);
+    write_word_line(w->f, "COUNT", &copy, own->xyz, write_one);
+    fprintf(w->f,
         "WIDTH %" PRId64 "\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS %" PRId64 "\nDATA binary\n",
-        c->rows, c->rows);
-    status = pnet_cloud_records(&copy, xyz, NULL, f, e);
+        w->rows, w->rows);
+    free(copy.fields);
+    free(packed);
+    return PNET_OK;
+}
+
+static enum pnet_status put_rows(
+    struct pnet_writing *w, const struct pnet_cloud *piece, struct pnet_error *e)
+{
+    const struct writing *own = w->own;
+    struct pnet_cloud copy;
+    uint32_t *packed;
+    enum pnet_status status = pack_colour(piece, &copy, &packed, e);
+    if (status != PNET_OK) return status;
+    status = pnet_cloud_records(&copy, own->xyz, NULL, w->f, e);
     free(copy.fields);
     free(packed);
     return status;
 }
+
+const struct pnet_writing_kind pnet_pcd_writing = {.size = sizeof(struct writing),
+    .begin = begin_writing,
+    .see = see_rows,
+    .head = write_head,
+    .put = put_rows};

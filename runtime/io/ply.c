@@ -4,6 +4,7 @@
 #include "runtime/io/format.h"
 #include "runtime/io/rows.h"
 #include "runtime/io/text.h"
+#include "runtime/io/writing.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -379,19 +380,54 @@ bool pnet_ply_peek(const struct pnet_bytes *b, const char *path, struct pnet_clo
     return ok;
 }
 
-/* PLY has no 64-bit integers: int, uint or double if they hold every value, else the name that some programs use. */
-static enum pnet_scalar written_type(const struct pnet_field *f, int64_t rows)
+/* What is written: types of PLY, chosen by the values of all rows. */
+struct writing {
+    struct pnet_xyz_seen seen;
+    double (*range)[2]; /* [fields] least and greatest value of 64-bit integers, and 0 */
+    enum pnet_scalar xyz;
+    enum pnet_scalar *as; /* [fields] */
+};
+
+static bool is_wide(const struct pnet_field *f)
 {
-    if (f->type != PNET_I64 && f->type != PNET_U64) return f->type;
-    double low = 0, high = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        double v = pnet_field_get(f, i);
-        low = fmin(low, v);
-        high = fmax(high, v);
+    return f->type == PNET_I64 || f->type == PNET_U64;
+}
+
+static enum pnet_status begin_writing(struct pnet_writing *w, struct pnet_error *e)
+{
+    struct writing *own = w->own;
+    const struct pnet_cloud *c = w->like;
+    own->range = calloc((size_t)c->field_count + 1, sizeof *own->range);
+    own->as = calloc((size_t)c->field_count + 1, sizeof *own->as);
+    if (!own->range || !own->as) return pnet_error_memory(e);
+    w->measures = pnet_xyz_depends(c);
+    for (int i = 0; i < c->field_count; i++) w->measures |= is_wide(&c->fields[i]);
+    return PNET_OK;
+}
+
+static enum pnet_status see_rows(
+    struct pnet_writing *w, const struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct writing *own = w->own;
+    (void)e;
+    pnet_xyz_see(&own->seen, c);
+    for (int i = 0; i < c->field_count; i++) {
+        for (int64_t row = 0; row < c->rows && is_wide(&c->fields[i]); row++) {
+            double v = pnet_field_get(&c->fields[i], row);
+            own->range[i][0] = fmin(own->range[i][0], v);
+            own->range[i][1] = fmax(own->range[i][1], v);
+        }
     }
-    if (low >= INT32_MIN && high <= INT32_MAX) return PNET_I32;
-    if (low >= 0 && high <= UINT32_MAX) return PNET_U32;
-    return low > -0x1p53 && high < 0x1p53 ? PNET_F64 : f->type;
+    return PNET_OK;
+}
+
+/* PLY has no 64-bit integers: int, uint or double if they hold every value, else the name that some programs use. */
+static enum pnet_scalar written_type(const struct pnet_field *f, const double range[2])
+{
+    if (!is_wide(f)) return f->type;
+    if (range[0] >= INT32_MIN && range[1] <= INT32_MAX) return PNET_I32;
+    if (range[0] >= 0 && range[1] <= UINT32_MAX) return PNET_U32;
+    return range[0] > -0x1p53 && range[1] < 0x1p53 ? PNET_F64 : f->type;
 }
 
 static const char *type_name(enum pnet_scalar type)
@@ -401,23 +437,41 @@ static const char *type_name(enum pnet_scalar type)
     return types[i].name;
 }
 
-enum pnet_status pnet_ply_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
+static enum pnet_status write_head(struct pnet_writing *w, struct pnet_error *e)
 {
-    (void)path;
-    enum pnet_scalar xyz = pnet_cloud_xyz_type(c);
-    enum pnet_scalar *as = malloc((size_t)c->field_count * sizeof *as + 1);
-    if (!as) return pnet_error_memory(e);
-    fprintf(f, "ply\nformat binary_little_endian 1.0\nelement vertex %" PRId64 "\n", c->rows);
-    for (int a = 0; a < 3; a++) fprintf(f, "property %s %c\n", type_name(xyz), 'x' + a);
+    struct writing *own = w->own;
+    const struct pnet_cloud *c = w->like;
+    (void)e;
+    own->xyz = pnet_xyz_type(c, &own->seen);
+    fprintf(w->f, "ply\nformat binary_little_endian 1.0\nelement vertex %" PRId64 "\n", w->rows);
+    for (int a = 0; a < 3; a++) fprintf(w->f, "property %s %c\n", type_name(own->xyz), 'x' + a);
     for (int i = 0; i < c->field_count; i++) {
         char name[256];
-        as[i] = written_type(&c->fields[i], c->rows);
+        own->as[i] = written_type(&c->fields[i], own->range[i]);
         pnet_name_word(c->fields[i].name, name, sizeof name);
-        fprintf(f, "property %s %s\n", type_name(as[i]), name);
+        fprintf(w->f, "property %s %s\n", type_name(own->as[i]), name);
     }
-    fputs("end_header\n", f);
-    enum pnet_status status = pnet_cloud_records(c, xyz, as, f, e);
-    free(as);
-    return status;
+    fputs("end_header\n", w->f);
+    return PNET_OK;
 }
+
+static enum pnet_status put_rows(
+    struct pnet_writing *w, const struct pnet_cloud *piece, struct pnet_error *e)
+{
+    const struct writing *own = w->own;
+    return pnet_cloud_records(piece, own->xyz, own->as, w->f, e);
+}
+
+static void free_writing(struct pnet_writing *w)
+{
+    struct writing *own = w->own;
+    free(own->range);
+    free(own->as);
+}
+
+const struct pnet_writing_kind pnet_ply_writing = {.size = sizeof(struct writing),
+    .begin = begin_writing,
+    .see = see_rows,
+    .head = write_head,
+    .put = put_rows,
+    .free = free_writing};

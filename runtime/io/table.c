@@ -5,6 +5,7 @@
 #include "runtime/io/format.h"
 #include "runtime/io/matrix.h"
 #include "runtime/io/text.h"
+#include "runtime/io/writing.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -421,47 +422,80 @@ static void write_value(struct sink *s, char before, const struct pnet_field *f,
     s->used += (size_t)n + 1;
 }
 
+struct writing {
+    struct pnet_xyz_seen seen;
+    bool single; /* coordinates are float32 */
+    char separator;
+    struct sink sink;
+};
+
+static enum pnet_status begin_writing(struct pnet_writing *w, struct pnet_error *e)
+{
+    struct writing *own = w->own;
+    (void)e;
+    own->separator = pnet_path_ends(w->path, ".csv") ? ',' : ' ';
+    own->sink.f = w->f;
+    w->measures = w->like->xyz_type == PNET_F32;
+    return PNET_OK;
+}
+
+static enum pnet_status see_rows(
+    struct pnet_writing *w, const struct pnet_cloud *piece, struct pnet_error *e)
+{
+    struct writing *own = w->own;
+    (void)e;
+    pnet_xyz_see(&own->seen, piece);
+    return PNET_OK;
+}
+
 /* Writes the head. CSV begins with the names; other files with a comment of the names, if there are more than x y z or no
    points at all. PTS begins with the number of points. */
-static void write_head(FILE *f, const struct pnet_cloud *c, const char *path, char separator)
+static enum pnet_status write_head(struct pnet_writing *w, struct pnet_error *e)
 {
-    bool csv = pnet_path_ends(path, ".csv");
-    if (pnet_path_ends(path, ".pts")) fprintf(f, "%" PRId64 "\n", c->rows);
-    if (!csv && !c->field_count && c->rows) return;
-    fprintf(f, "%sx%cy%cz", csv ? "" : "# ", separator, separator);
+    struct writing *own = w->own;
+    const struct pnet_cloud *c = w->like;
+    char separator = own->separator;
+    bool csv = pnet_path_ends(w->path, ".csv");
+    (void)e;
+    own->single = pnet_xyz_type(c, &own->seen) == PNET_F32;
+    if (pnet_path_ends(w->path, ".pts")) fprintf(w->f, "%" PRId64 "\n", w->rows);
+    if (!csv && !c->field_count && w->rows) return PNET_OK;
+    fprintf(w->f, "%sx%cy%cz", csv ? "" : "# ", separator, separator);
     for (int i = 0; i < c->field_count; i++) {
         char name[256];
         pnet_name_word(c->fields[i].name, name, sizeof name);
         for (char *p = name; *p; p++)
             if (*p == ',' || *p == ';' || *p == '"') *p = '_';
-        fprintf(f, "%c%s", separator, name);
+        fprintf(w->f, "%c%s", separator, name);
     }
-    fputc('\n', f);
+    fputc('\n', w->f);
+    return PNET_OK;
 }
 
-enum pnet_status pnet_table_write(
-    const struct pnet_cloud *c, const char *path, FILE *f, struct pnet_error *e)
+static enum pnet_status put_rows(
+    struct pnet_writing *w, const struct pnet_cloud *c, struct pnet_error *e)
 {
-    struct sink *s = malloc(sizeof *s);
-    if (!s) return pnet_error_memory(e);
-    s->f = f;
-    s->used = 0;
-    char separator = pnet_path_ends(path, ".csv") ? ',' : ' ';
-    bool single = pnet_cloud_xyz_type(c) == PNET_F32;
-    write_head(f, c, path, separator);
-    for (int64_t row = 0; row < c->rows && !ferror(f); row++) {
+    struct writing *own = w->own;
+    struct sink *s = &own->sink;
+    (void)e;
+    for (int64_t row = 0; row < c->rows && !ferror(w->f); row++) {
         for (int a = 0; a < 3; a++) {
             double v = pnet_cloud_coordinate(c, row, a);
             char *to = make_room(s);
-            int n = pnet_number_print(to, VALUE_MOST, v, single);
-            to[n] = a < 2 ? separator : '\0';
+            int n = pnet_number_print(to, VALUE_MOST, v, own->single);
+            to[n] = a < 2 ? own->separator : '\0';
             s->used += (size_t)n + (a < 2);
         }
-        for (int i = 0; i < c->field_count; i++) write_value(s, separator, &c->fields[i], row);
+        for (int i = 0; i < c->field_count; i++) write_value(s, own->separator, &c->fields[i], row);
         *make_room(s) = '\n';
         s->used++;
     }
     flush(s);
-    free(s);
     return PNET_OK;
 }
+
+const struct pnet_writing_kind pnet_table_writing = {.size = sizeof(struct writing),
+    .begin = begin_writing,
+    .see = see_rows,
+    .head = write_head,
+    .put = put_rows};

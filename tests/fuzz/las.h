@@ -3,6 +3,7 @@
 #define PNET_TESTS_FUZZ_LAS_H
 
 #include "runtime/io/las.h"
+#include "runtime/io/writing.h"
 #include "tests/fuzz/cloud.h"
 
 /* Writes the cloud to memory, which the caller frees. */
@@ -12,7 +13,7 @@ static inline enum pnet_status fuzz_write_las(const struct pnet_cloud *c, char *
     *data = NULL;
     FILE *f = open_memstream(data, size);
     if (!f) abort();
-    enum pnet_status status = pnet_las_write(c, "f.las", f, &e);
+    enum pnet_status status = pnet_writing_all(&pnet_las_writing, c, "f.las", f, &e);
     if (fclose(f) != 0) abort();
     return status;
 }

@@ -2,6 +2,7 @@
 #include "runtime/io/las.h"
 #include "runtime/io/column.h"
 #include "runtime/io/format.h"
+#include "runtime/io/writing.h"
 #include "tests/io/las.h"
 #include "tests/io/laz_files.h"
 
@@ -22,7 +23,8 @@ static int write_las(const struct pnet_cloud *c, struct pnet_bytes *b, struct pn
     size_t size = 0;
     FILE *f = open_memstream(&data, &size);
     e->message[0] = '\0';
-    enum pnet_status status = f ? pnet_las_write(c, "out.las", f, e) : PNET_FAILED;
+    enum pnet_status status =
+        f ? pnet_writing_all(&pnet_las_writing, c, "out.las", f, e) : PNET_FAILED;
     CHECK(f && fclose(f) == 0);
     if (status == PNET_OK) *b = (struct pnet_bytes){.data = (uint8_t *)data, .size = size};
     if (status != PNET_OK) free(data);
