@@ -1,12 +1,6 @@
 /* pnetc infer */
-#include "compiler/cli/class_codes.h"
-#include "compiler/cli/cloud_feed.h"
-#include "compiler/cli/cloud_options.h"
-#include "compiler/cli/compute.h"
-#include "compiler/cli/origin.h"
+#include "compiler/cli/infer_pieces.h"
 #include "compiler/cli/result_columns.h"
-#include "compiler/cli/ranges.h"
-#include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
@@ -22,23 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-struct inference {
-    const struct pnet_plan *plan;
-    struct pnet_bound *bound;
-    struct pnet_runner *runner;
-    struct weights weights;
-    struct cloud_feed feed;
-    struct pnet_origin origin;
-    struct offset_doubt offsets;
-    bool renamed; /* columns of a cloud were, and it was told */
-    bool colour, json, quiet, verbose;
-    struct hint_options hints;
-    bool settled; /* what colours are divided by */
-    struct few_warnings outside;
-    struct class_codes codes; /* of --classification; none: the result has columns of its own */
-    struct computing computing;
-};
 
 /* row_of[file row]: the row of the cloud as loaded, or -1; NULL: no point was dropped. */
 static enum pnet_status file_rows(
@@ -146,35 +123,6 @@ static enum pnet_status write_generated(const char *output, const struct pnet_cl
     return st;
 }
 
-/* Says, for the first cloud, what is called otherwise. */
-static void say_kept(struct inference *f, const char *input, const struct kept_columns *kept)
-{
-    if (!kept->count || f->renamed) return;
-    f->renamed = true;
-    pnet_cli_notice("%s: columns of the input that are called as the result's are written as "
-                    "input_NAME: %s",
-        input, kept->list);
-}
-
-/* Adds the result of points to their cloud, which gets all rows of its file. */
-static enum pnet_status add_result(struct inference *f, const char *input, struct pnet_cloud *c,
-    const float *result, const int64_t *row_of, int width, struct pnet_error *e)
-{
-    struct kept_columns kept = {.count = 0};
-    enum pnet_status st = pnet_cloud_restore(c, e);
-    if (st) return st;
-    if (!f->plan->result_classes)
-        st = pnet_cli_add_features(c, result, row_of, width, &kept, e);
-    else if (f->codes.count)
-        st = pnet_cli_add_codes(c, result, row_of, &f->codes, input, e);
-    else
-        st = pnet_cli_add_classes(c, result, row_of, width, &kept, e);
-    if (!st && f->plan->result_classes && f->colour)
-        st = pnet_cli_colour_classes(c, result, row_of, width, e);
-    if (!st) say_kept(f, input, &kept);
-    return st;
-}
-
 static enum pnet_status write_result(struct inference *f, const char *input, const char *output,
     struct pnet_cloud *c, const float *result, int64_t rows, struct pnet_error *e)
 {
@@ -195,22 +143,11 @@ static enum pnet_status write_result(struct inference *f, const char *input, con
     if (ends_with(output, ".npy")) {
         st = write_matrix(output, result, rows, row_of, c->file_rows, t->width, e);
     } else {
-        st = add_result(f, input, c, result, row_of, t->width, e);
+        st = pnet_cli_add_result(f, input, c, result, row_of, t->width, e);
         if (!st) st = pnet_cloud_write(output, c, e);
     }
     free(row_of);
     return st;
-}
-
-/* Warns of results that are not finite, which later steps of a user may not notice. */
-static void warn_of_results(
-    const struct inference *f, const char *input, const float *result, int64_t rows)
-{
-    int64_t count = rows * f->plan->tensors[f->plan->result].type.width, bad = 0;
-    for (int64_t i = 0; i < count; i++) bad += !isfinite(result[i]);
-    if (bad)
-        pnet_cli_notice("%s: %s%lld of %lld numbers of the result are not finite", input,
-            bad == count ? "all, " : "", (long long)bad, (long long)count);
 }
 
 /* Returns the place in the feed of the cloud whose points the rows of the result are, or that the net takes first; 0 if it is
@@ -222,25 +159,14 @@ static int place_of_result(const struct inference *f)
     return 0;
 }
 
-/* Returns the input of which the training recorded the frame: the first cloud that the model declares. */
-static int first_cloud(const struct pnet_plan *p)
-{
-    int i = 0;
-    while (i < p->input_count && pnet_input_is_pose(&p->inputs[i])) i++;
-    return i;
-}
-
 /* Warns of clouds that do not lie where those of the training, or those before, lay as the model reads them. */
 static void doubt_clouds(struct inference *f, char *const *paths, const struct pnet_cloud *clouds)
 {
-    const struct pnet_frame *trained = &f->weights.map.frame;
-    struct pnet_frame frame = {.clouds = 0};
-    char text[PNET_DOUBT_TEXT] = "";
-    pnet_frame_add(&frame, clouds[0].xyz, clouds[0].rows, clouds[0].offset);
-    if (f->feed.input[0] == first_cloud(f->plan)) pnet_doubt_box(trained, &frame, paths[0], text);
-    if (*text) pnet_cli_notice("%s", text);
-    for (int k = 0; k < f->feed.count; k++)
-        pnet_cli_doubt_offset(&f->offsets, trained, &clouds[k], paths[k]);
+    for (int k = 0; k < f->feed.count; k++) {
+        struct pnet_frame frame = {.clouds = 0};
+        pnet_frame_add(&frame, clouds[k].xyz, clouds[k].rows, clouds[k].offset);
+        pnet_cli_doubt_frame(f, k, &frame, paths[k]);
+    }
 }
 
 /* Decides what the colours are divided by: for many clouds together, before the first of them. */
@@ -260,6 +186,18 @@ static enum pnet_status settle_many(struct inference *f, struct pnet_error *e)
     return st;
 }
 
+/* Warns of a cloud that differs from the training's, or from others of its source. */
+static enum pnet_status warn_unusual(struct inference *f, int input, const struct pnet_cloud *c,
+    const char *path, struct pnet_error *e)
+{
+    struct pnet_ranges r = {.count = 0};
+    enum pnet_status st =
+        pnet_input_map_ranges(&f->weights.map, &f->plan->inputs[input], c, path, &r, e);
+    if (!st) pnet_cli_warn_unusual(&f->weights.map, &r, path, &f->outside);
+    pnet_ranges_free(&r);
+    return st;
+}
+
 /* The same for the clouds of the only batch; then warns of those that differ from the training's in other features. */
 static enum pnet_status check_ranges(
     struct inference *f, char *const *paths, const struct pnet_cloud *clouds, struct pnet_error *e)
@@ -275,8 +213,7 @@ static enum pnet_status check_ranges(
     pnet_ranges_free(&source);
     f->settled = true;
     for (int k = 0; k < feed->count && !st; k++)
-        st = pnet_cli_warn_unusual(
-            &f->weights.map, &inputs[feed->input[k]], &clouds[k], paths[k], &f->outside, e);
+        st = warn_unusual(f, feed->input[k], &clouds[k], paths[k], e);
     return st;
 }
 
@@ -318,11 +255,19 @@ static enum pnet_status infer_one(
     int place = place_of_result(f);
     const char *input = paths[place];
     struct moments m = {.begun = pnet_seconds()};
+    bool done = false;
+    if (f->computing.tiles.tiling.edge > 0) {
+        enum pnet_status st = pnet_cli_infer_pieces(f, input, output, &done, e);
+        if (st || done) return st;
+    }
     enum pnet_status st = load_batch(f, paths, clouds, &b, e);
     m.loaded = pnet_seconds();
     if (!st) st = pnet_cli_compute(&f->computing, input, b, &result, &rows, &m, e);
     pnet_batch_free(b);
-    if (!st) warn_of_results(f, input, result, rows);
+    if (!st) {
+        int64_t count = rows * f->plan->tensors[f->plan->result].type.width;
+        pnet_cli_warn_not_finite(input, pnet_cli_not_finite(result, count), count);
+    }
     if (!st) st = write_result(f, input, output, &clouds[place], result, rows, e);
     if (!st && f->verbose) {
         char shown[PNET_PATH_MOST];

@@ -110,8 +110,12 @@ static enum pnet_status check_clouds(
     for (int i = 0; i < 2 && !st; i++)
         st = pnet_cli_add_colours(&w->map, input, &r->side[i].cloud, paths[i], &source, e);
     if (!st) st = pnet_cli_settle_ranges(w, &source, e);
-    for (int i = 0; i < 2 && !st; i++)
-        st = pnet_cli_warn_unusual(&w->map, input, &r->side[i].cloud, paths[i], &outside, e);
+    for (int i = 0; i < 2 && !st; i++) {
+        struct pnet_ranges own = {.count = 0};
+        st = pnet_input_map_ranges(&w->map, input, &r->side[i].cloud, paths[i], &own, e);
+        if (!st) pnet_cli_warn_unusual(&w->map, &own, paths[i], &outside);
+        pnet_ranges_free(&own);
+    }
     pnet_ranges_free(&source);
     return st;
 }
@@ -134,8 +138,12 @@ static enum pnet_status run_net(struct registration *r, const struct pnet_bound 
     if (!st) st = pnet_input_map_check(&w->map, p->inputs, p->input_count, &input, e);
     r->offsets.needed =
         !origin->named && pnet_reads_coordinates(p->inputs, p->input_count, &w->map);
-    for (int i = 0; i < 2 && !st; i++)
-        pnet_cli_doubt_offset(&r->offsets, &w->map.frame, &r->side[i].cloud, r->request->paths[i]);
+    for (int i = 0; i < 2 && !st; i++) {
+        const struct pnet_cloud *c = &r->side[i].cloud;
+        struct pnet_frame frame = {.clouds = 0};
+        pnet_frame_add(&frame, c->xyz, c->rows, c->offset);
+        pnet_cli_doubt_offset(&r->offsets, &w->map.frame, &frame, r->request->paths[i]);
+    }
     if (!st) st = pnet_runner_new(b, &o, &runner, e);
     if (!st) st = pnet_weights_load(&w->from, runner, e);
     if (!st) st = check_clouds(r, w, &p->inputs[input], e);

@@ -59,18 +59,16 @@ void pnet_cli_say_unit(const struct weights *w, const struct pnet_dataset *data)
 }
 
 void pnet_cli_doubt_offset(struct offset_doubt *d, const struct pnet_frame *trained,
-    const struct pnet_cloud *c, const char *path)
+    const struct pnet_frame *cloud, const char *path)
 {
     bool recorded = trained->offset_known && !trained->offsets_differ;
-    struct pnet_frame frame = {.clouds = 0};
     char text[PNET_DOUBT_TEXT];
     if (!d->needed || d->told) return;
-    pnet_frame_add(&frame, c->xyz, c->rows, c->offset);
     pnet_doubt_offset(recorded ? trained : &d->seen,
-        recorded ? "the training" : "the clouds before", &frame, path, text);
+        recorded ? "the training" : "the clouds before", cloud, path, text);
     if (*text) pnet_cli_notice("%s", text);
     d->told = *text;
-    pnet_frame_merge(&d->seen, &frame);
+    pnet_frame_merge(&d->seen, cloud);
 }
 
 static enum pnet_status say_changed(

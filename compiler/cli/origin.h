@@ -30,7 +30,7 @@ struct offset_doubt {
 };
 /* Says once if a cloud has another offset than those of the training or, where that recorded none, than the clouds before. */
 void pnet_cli_doubt_offset(struct offset_doubt *d, const struct pnet_frame *trained,
-    const struct pnet_cloud *c, const char *path);
+    const struct pnet_frame *cloud, const char *path);
 /* Compares what the data set of a run that resumes says of its files with what it said before. PNET_USAGE: it says something
    else, so the net would read other numbers. */
 enum pnet_status pnet_cli_check_reading(const struct pnet_input_map *was,

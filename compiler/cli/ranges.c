@@ -160,16 +160,14 @@ void pnet_cli_few_end(const struct few_warnings *few)
         pnet_cli_notice("%lld more warnings", (long long)few->count - WARNINGS_SHOWN);
 }
 
-enum pnet_status pnet_cli_warn_unusual(const struct pnet_input_map *map,
-    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
-    struct few_warnings *few, struct pnet_error *e)
+void pnet_cli_warn_unusual(const struct pnet_input_map *map, const struct pnet_ranges *r,
+    const char *path, struct few_warnings *few)
 {
     char text[PNET_OUTSIDE_TEXT];
-    enum pnet_status st = pnet_input_map_alone(map, input, c, path, text, e);
-    if (!st && *text) pnet_cli_few_warn(few, text);
-    if (!st) st = pnet_input_map_outside(map, input, c, path, text, e);
-    if (!st && *text) pnet_cli_few_warn(few, text);
-    return st;
+    pnet_input_map_alone(map, r, path, text);
+    if (*text) pnet_cli_few_warn(few, text);
+    pnet_input_map_outside(map, r, path, text);
+    if (*text) pnet_cli_few_warn(few, text);
 }
 
 /* ---- colours by name ---- */

@@ -35,11 +35,10 @@ struct few_warnings {
 void pnet_cli_few_warn(void *few, const char *text);
 /* Prints how many were not printed. */
 void pnet_cli_few_end(const struct few_warnings *few);
-/* Warns if the colours of a cloud alone would be divided by another number, and if another feature lies outside of the range that
-   the training has seen. */
-enum pnet_status pnet_cli_warn_unusual(const struct pnet_input_map *map,
-    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
-    struct few_warnings *few, struct pnet_error *e);
+/* Warns if the colours of a cloud with these ranges alone would be divided by another number, and if another feature lies outside
+   of the range that the training has seen. */
+void pnet_cli_warn_unusual(const struct pnet_input_map *map, const struct pnet_ranges *r,
+    const char *path, struct few_warnings *few);
 
 /* The colours of one cloud, which may come in pieces, that a field `rgb`, else `color`, else `colour`, would find by name. */
 enum { COLOUR_FIELDS = 3, COLOUR_CHANNELS = 3 };

@@ -75,9 +75,8 @@ enum pnet_status pnet_cli_tiling(const struct tile_options *o, const struct pnet
     return PNET_OK;
 }
 
-/* `name`: of a cloud, or NULL. */
-static void say_work(
-    const char *name, const struct pnet_tiled_work *work, const struct pnet_tiled_options *t)
+void pnet_cli_say_tiled(
+    const char *name, const struct pnet_tiled_work *work, const struct pnet_tiling *t)
 {
     char shown[PNET_PATH_MOST];
     double share = work->computed ? 1 - (double)work->points / (double)work->computed : 0;
@@ -86,8 +85,8 @@ static void say_work(
         "%lld points in %lld tiles of %.4g m, with margins of %.4g m: %.1f%% of the points "
         "computed "
         "are of margins, the largest tile has %lld\n",
-        (long long)work->points, (long long)work->tiles, t->tiling.edge, t->tiling.margin,
-        100 * share, (long long)work->largest);
+        (long long)work->points, (long long)work->tiles, t->edge, t->margin, 100 * share,
+        (long long)work->largest);
 }
 
 static bool unless_interrupted(void *context, int64_t done, int64_t points)
@@ -124,7 +123,7 @@ enum pnet_status pnet_cli_tiled_result(struct pnet_runner *s, const struct pnet_
     o.context = &w;
     enum pnet_status st = pnet_tiled_result(s, b, input, &o, result, &work, e);
     pnet_progress_free(w.shown);
-    if (!st && !quiet) say_work(name, &work, t);
+    if (!st && !quiet) pnet_cli_say_tiled(name, &work, &t->tiling);
     return st;
 }
 
@@ -138,6 +137,6 @@ enum pnet_status pnet_cli_tiled_evaluate(struct pnet_runner *s, struct pnet_load
     while (p->inputs[input].unused || pnet_input_is_pose(&p->inputs[input])) input++;
     o.go_on = unless_interrupted;
     enum pnet_status st = pnet_tiled_evaluate(s, l, input, &o, v, &work, e);
-    if (!st && !quiet) say_work(NULL, &work, t);
+    if (!st && !quiet) pnet_cli_say_tiled(NULL, &work, &t->tiling);
     return st;
 }

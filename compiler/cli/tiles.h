@@ -31,6 +31,10 @@ struct tile_options {
 enum pnet_status pnet_cli_tiling(const struct tile_options *o, const struct pnet_plan *p,
     const struct model_options *m, struct pnet_tiled_options *t, struct pnet_error *e);
 
+/* Says on stderr what was computed of a cloud, or of all (name NULL). */
+void pnet_cli_say_tiled(
+    const char *name, const struct pnet_tiled_work *work, const struct pnet_tiling *t);
+
 /* Returns the number of clouds that a plan reads. */
 int pnet_cli_clouds_read(const struct pnet_plan *p);
 

@@ -347,52 +347,48 @@ enum pnet_status pnet_input_map_range(const struct pnet_input_map *m,
     return status;
 }
 
-enum pnet_status pnet_input_map_outside(const struct pnet_input_map *m,
+enum pnet_status pnet_input_map_ranges(const struct pnet_input_map *m,
     const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
-    char text[PNET_OUTSIDE_TEXT], struct pnet_error *e)
+    struct pnet_ranges *r, struct pnet_error *e)
 {
     enum pnet_status status = PNET_OK;
+    for (int i = 0; i < input->field_count && !status; i++)
+        status = pnet_input_map_range(m, input, &input->fields[i], c, path, r, e);
+    return status;
+}
+
+void pnet_input_map_outside(const struct pnet_input_map *m, const struct pnet_ranges *r,
+    const char *path, char text[PNET_OUTSIDE_TEXT])
+{
     text[0] = 0;
-    for (int i = 0; i < input->field_count && !text[0] && !status; i++) {
-        const struct pnet_range *was =
-            pnet_ranges_find(&m->ranges, input->fields[i].name, PNET_RANGE_FED);
-        struct pnet_ranges r = {.count = 0};
-        if (!was) continue;
-        status = pnet_input_map_range(m, input, &input->fields[i], c, path, &r, e);
-        const struct pnet_range *now = pnet_ranges_find(&r, input->fields[i].name, PNET_RANGE_FED);
-        if (!status && now && pnet_range_is_outside(was, now->least, now->most))
+    for (int i = 0; i < r->count && !text[0]; i++) {
+        const struct pnet_range *now = &r->items[i],
+                                *was = pnet_ranges_find(&m->ranges, now->field, PNET_RANGE_FED);
+        if (now->kind != PNET_RANGE_FED || !was) continue;
+        if (pnet_range_is_outside(was, now->least, now->most))
             pnet_number_format(text, PNET_OUTSIDE_TEXT,
                 "%.200s: %.60s reaches from %g to %g, in the training from %g to %g: is it in "
                 "another unit?",
                 path, now->field, now->least, now->most, was->least, was->most);
-        pnet_ranges_free(&r);
     }
-    return status;
 }
 
-enum pnet_status pnet_input_map_alone(const struct pnet_input_map *m,
-    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
-    char text[PNET_OUTSIDE_TEXT], struct pnet_error *e)
+void pnet_input_map_alone(const struct pnet_input_map *m, const struct pnet_ranges *r,
+    const char *path, char text[PNET_OUTSIDE_TEXT])
 {
-    enum pnet_status status = PNET_OK;
-    struct pnet_ranges r = {.count = 0};
     text[0] = 0;
-    for (int i = 0; i < input->field_count && !status; i++)
-        if (pnet_input_map_divides(m, input, &input->fields[i]))
-            status = pnet_input_map_range(m, input, &input->fields[i], c, path, &r, e);
-    for (int i = 0; i < r.count && !status && !text[0]; i++) {
-        const struct pnet_range *t = &r.items[i],
+    for (int i = 0; i < r->count && !text[0]; i++) {
+        const struct pnet_range *t = &r->items[i],
                                 *all = pnet_ranges_find(&m->ranges, t->field, t->kind);
         /* Black is black whatever it is divided by. */
-        if (!all || all->divisor <= t->divisor || t->most == 0) continue;
+        if (t->kind == PNET_RANGE_FED || !all || all->divisor <= t->divisor || t->most == 0)
+            continue;
         pnet_number_format(text, PNET_OUTSIDE_TEXT,
             "%.200s: the colours reach %g and alone would be divided by %g; they are divided by "
             "%g, as "
             "others of their source or of the training: %s",
             path, t->most, t->divisor, all->divisor, PNET_RANGE_REMEDY);
     }
-    pnet_ranges_free(&r);
-    return status;
 }
 
 /* Finds what colours of a kind are divided by: as the source decides, or, where that is not known, the cloud. */

@@ -120,17 +120,19 @@ enum pnet_status pnet_input_map_channel_range(const struct pnet_input_map *m,
     const struct pnet_input *input, const struct pnet_input_field *field, int channel,
     const struct pnet_cloud *c, int64_t first, const char *path, struct pnet_range *range,
     struct pnet_error *e);
+/* Adds those of all fields of an input. */
+enum pnet_status pnet_input_map_ranges(const struct pnet_input_map *m,
+    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
+    struct pnet_ranges *r, struct pnet_error *e);
 enum { PNET_OUTSIDE_TEXT = 600 }; /* of the following two */
-/* Writes "PATH: heat reaches from 0 to 255, ...", if a feature of the cloud lies clearly outside of the range that the training
-   has seen (pnet_range_is_outside), else "". PNET_NO_MEMORY. */
-enum pnet_status pnet_input_map_outside(const struct pnet_input_map *m,
-    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
-    char text[PNET_OUTSIDE_TEXT], struct pnet_error *e);
+/* Writes "PATH: heat reaches from 0 to 255, ...", if a feature of the cloud with the ranges `r` lies clearly outside of the range
+   that the training has seen (pnet_range_is_outside), else "". */
+void pnet_input_map_outside(const struct pnet_input_map *m, const struct pnet_ranges *r,
+    const char *path, char text[PNET_OUTSIDE_TEXT]);
 /* Writes "PATH: the colours reach 200 and alone would be divided by 255; ...", if the colours of the cloud are divided by a
-   larger number than those of this cloud alone would be, else "". PNET_BAD_DATA as pnet_input_map_range; PNET_NO_MEMORY. */
-enum pnet_status pnet_input_map_alone(const struct pnet_input_map *m,
-    const struct pnet_input *input, const struct pnet_cloud *c, const char *path,
-    char text[PNET_OUTSIDE_TEXT], struct pnet_error *e);
+   larger number than those of this cloud alone would be, else "". */
+void pnet_input_map_alone(const struct pnet_input_map *m, const struct pnet_ranges *r,
+    const char *path, char text[PNET_OUTSIDE_TEXT]);
 /* Tells whether colours of this field are divided as range.h says where they come from fields of the cloud. */
 bool pnet_input_map_divides(const struct pnet_input_map *m, const struct pnet_input *input,
     const struct pnet_input_field *field);

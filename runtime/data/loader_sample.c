@@ -163,9 +163,14 @@ static enum pnet_status warn_unusual(struct pnet_sample_source *s, int input,
     char text[2][PNET_OUTSIDE_TEXT] = {"", ""};
     const struct pnet_input *in = &s->o.inputs[input];
     if (!s->o.warn || !s->o.map->ranges.count) return PNET_OK;
-    enum pnet_status status = pnet_input_map_alone(s->o.map, in, cloud, name, text[0], e);
-    if (!status && !s->o.training)
-        status = pnet_input_map_outside(s->o.map, in, cloud, name, text[1], e);
+    struct pnet_ranges r = {.count = 0};
+    enum pnet_status status = PNET_OK;
+    for (int i = 0; i < in->field_count && !status; i++)
+        if (!s->o.training || pnet_input_map_divides(s->o.map, in, &in->fields[i]))
+            status = pnet_input_map_range(s->o.map, in, &in->fields[i], cloud, name, &r, e);
+    pnet_input_map_alone(s->o.map, &r, name, text[0]);
+    if (!s->o.training) pnet_input_map_outside(s->o.map, &r, name, text[1]);
+    pnet_ranges_free(&r);
     pthread_mutex_lock(&s->lock);
     for (int k = 0; k < 2 && !status; k++) {
         if (!text[k][0] || s->told[k]) continue;

@@ -1,0 +1,102 @@
+# infer --tile on files that are read and written in pieces: the same bytes as from the whole cloud, in every format; a run that was
+# killed goes on.
+. tests/cli/common.sh
+model=tests/cli/tiny.pnet
+run 0 data synth rooms -o "$work/rooms" --count 10 --points 3000 --seed 2 -j 1
+printf 'data: rooms\nsteps: 2\nbatch_size: 2\neval_every: 0\n' >"$work/run.yaml"
+run 0 train $model --config "$work/run.yaml" -o "$work/run" -q -j 1
+infer() { # exit code, cloud, output, options
+    local want=$1 cloud=$2 to=$3
+    shift 3
+    run "$want" infer $model --weights "$work/run" --input "$cloud" -o "$to" "$@"
+}
+
+# A survey of three rooms, with rows at random and one without a place. Its columns become those of every format.
+run 0 infer $model --weights "$work/run" --input "$work/rooms/test/000009.ply" -o "$work/plain.csv" -q
+for i in 7 8 9; do
+    tail -n +2 "$work/plain.csv" | awk -F, -v OFS=, -v i=$i '{ printf "%.3f,%.3f,%.3f,%s,%s,%s,%d\n", $1 + 345000 + 6 * i, $2 + 5400000.5 - 3 * i, $3 + 112, $4, $5, $6, NR % 256 }'
+done | awk 'BEGIN { srand(4) } { print rand() "," $0 }' | sort | cut -d, -f2- >"$work/rows"
+{ echo x,y,z,red,green,blue,intensity; cat "$work/rows"; } >"$work/survey.csv"
+{ head -n 500 "$work/survey.csv"; echo nan,nan,nan,1,2,3,4; tail -n +501 "$work/survey.csv"; } >"$work/holes.csv"
+
+# Every input that is read in pieces, in its own format and as others.
+each() { run 0 infer "$work/each.pnet" --weights "$work/each" -q "$@"; }
+cat >"$work/each.pnet" <<'END'
+pnet 1
+input cloud { xyz : position  rgb : feature[3]  label : class[12] per point }
+net each(p: cloud) { return p.rgb -> linear(12) }
+y = each(cloud)
+loss ce = cross_entropy(y, cloud.label)
+END
+run 0 train "$work/each.pnet" --config "$work/run.yaml" -o "$work/each" -q -j 1
+each --input "$work/survey.csv" -o "$work/survey.las"
+each --input "$work/holes.csv" -o "$work/holes.ply"
+each --input "$work/holes.csv" -o "$work/holes.pcd"
+for input in survey.las holes.ply holes.pcd; do
+    for ending in las ply pcd npy csv; do
+        [ "${input%.*}" = holes ] && [ $ending = las ] && continue # LAS has no rows without a place
+        infer 0 "$work/$input" "$work/whole.$ending" -q
+        infer 0 "$work/$input" "$work/tiled.$ending" -q --tile 1.3m
+        same "$work/whole.$ending" "$work/tiled.$ending"
+    done
+done
+infer 0 "$work/survey.las" "$work/whole.las" -q --mode voxel --colour
+infer 0 "$work/survey.las" "$work/tiled.las" -q --mode voxel --colour --tile 1m
+same "$work/whole.las" "$work/tiled.las"
+infer 0 "$work/survey.las" "$work/whole.las" -q --classification floor=ground,wall=building
+infer 0 "$work/survey.las" "$work/tiled.las" -q --classification floor=ground,wall=building --tile 1m
+same "$work/whole.las" "$work/tiled.las"
+infer 0 "$work/holes.ply" "$work/whole.ply" -q --value tiny.a --origin 345000,5400000,100
+infer 0 "$work/holes.ply" "$work/tiled.ply" -q --value tiny.a --origin 345000,5400000,100 --tile 1m
+same "$work/whole.ply" "$work/tiled.ply"
+check "no tiles are left" test ! -e "$work/tiled.ply.tiles"
+
+# What is said of a cloud in pieces is what is said of it in memory.
+told() { grep -v 'points/s\|tiles' "$err" | sed 's/ load .*//'; }
+infer 0 "$work/holes.ply" "$work/whole.npy"
+told >"$work/told"
+infer 0 "$work/holes.ply" "$work/tiled.npy" --tile 1.3m
+says 'of points and results in'
+check "warnings" cmp "$work/told" <(told)
+check "there are warnings" test -s "$work/told"
+
+# A file that is read as a whole is told, and has the same result.
+infer 0 "$work/survey.csv" "$work/whole.npy" -q
+infer 0 "$work/survey.csv" "$work/tiled.npy" --tile 1.3m
+says 'survey.csv'
+says 'whole'
+same "$work/whole.npy" "$work/tiled.npy"
+
+# Killed at some moment, a run leaves its tiles; the same command goes on, and another one begins anew.
+infer 0 "$work/survey.las" "$work/whole.las" -q
+kill_one() {
+    local tries=0 size=0
+    "$pnetc" infer $model --weights "$work/run" --input "$work/survey.las" -o "$work/killed.las" -q --tile 40cm -j 1 &
+    while [ "$size" -lt 44 ] && [ $tries -lt 2000 ]; do
+        sleep 0.005
+        tries=$((tries + 1))
+        size=$(stat -c %s "$work/killed.las.tiles/done" 2>"$work/none" || echo 0)
+    done
+    kill -9 $! 2>"$work/none"
+    wait $! 2>"$work/none"
+    [ "$size" -ge 44 ]
+}
+check "killed among tiles" kill_one
+check "tiles are left" test -s "$work/killed.las.tiles/values"
+check "no output" test ! -e "$work/killed.las"
+infer 0 "$work/survey.las" "$work/killed.las" --tile 40cm
+says 'were done before'
+same "$work/whole.las" "$work/killed.las"
+check "nothing is left" test ! -e "$work/killed.las.tiles"
+rm "$work/killed.las"
+check "killed again" kill_one
+infer 0 "$work/survey.las" "$work/killed.las" --tile 40cm --margin 1m
+check "another margin begins anew" hides 'were done before' "$err"
+
+# Something else of that name is not touched.
+mkdir "$work/mine.las.tiles"
+echo diary >"$work/mine.las.tiles/done"
+infer 2 "$work/survey.las" "$work/mine.las" -q --tile 1m
+says 'is in the way'
+check "it stays" grep -q diary "$work/mine.las.tiles/done"
+finish
