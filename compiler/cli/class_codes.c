@@ -1,27 +1,19 @@
 #include "compiler/cli/class_codes.h"
+#include "compiler/cli/class_tables.h"
 #include "compiler/cli/cli.h"
 #include "compiler/cli/result_columns.h"
+#include "runtime/io/format.h"
+#include "runtime/io/las.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNCLASSIFIED = 1, CODE_MOST = 255, LIST = 480 };
+enum { UNCLASSIFIED = 1, LIST = PNET_WORDS_MOST };
+/* Point formats of LAS below the first number have codes up to the second one. */
+enum { NEW_FORMATS = 6, OLD_FORMATS_MOST = 31 };
+static const char field_name[] = "classification";
 
-/* LAS 1.4 - R15, table 17: classes of points. */
-static const struct {
-    const char *name;
-    int code;
-} asprs[] = {{"never_classified", 0}, {"unclassified", UNCLASSIFIED}, {"ground", 2},
-    {"low_vegetation", 3}, {"medium_vegetation", 4}, {"high_vegetation", 5}, {"building", 6},
-    {"low_point", 7}, {"low_noise", 7}, {"noise", 7}, {"water", 9}, {"rail", 10},
-    {"road_surface", 11}, {"wire_guard", 13}, {"wire_conductor", 14}, {"transmission_tower", 15},
-    {"wire_connector", 16}, {"bridge_deck", 17}, {"high_noise", 18}, {"overhead_structure", 19},
-    {"ignored_ground", 20}, {"snow", 21}, {"temporal_exclusion", 22}};
-enum { ASPRS = sizeof asprs / sizeof *asprs };
-
-/* Adds a word to a list with commas; what does not fit is "...". */
-static void add_word(char list[LIST], const char *word)
+void pnet_cli_add_word(char list[LIST], const char *word)
 {
     size_t used = strlen(list);
     if (used + strlen(word) + 8 < LIST)
@@ -30,35 +22,21 @@ static void add_word(char list[LIST], const char *word)
         snprintf(list + used, LIST - used, ", ...");
 }
 
-static void list_asprs(char list[LIST])
+static void list_table(char list[LIST], const struct class_table *t)
 {
     list[0] = '\0';
-    for (int i = 0; i < ASPRS; i++) {
+    for (const struct class_row *row = t->rows; row->name; row++) {
         char word[40];
-        snprintf(word, sizeof word, "%s %d", asprs[i].name, asprs[i].code);
-        add_word(list, word);
+        snprintf(word, sizeof word, "%s %d", row->name, row->code);
+        pnet_cli_add_word(list, word);
     }
 }
 
 static void list_classes(char list[LIST], char *const *names, int name_count, int count)
 {
     list[0] = '\0';
-    for (int i = 0; i < name_count && i < count; i++) add_word(list, names[i]);
+    for (int i = 0; i < name_count && i < count; i++) pnet_cli_add_word(list, names[i]);
     if (!name_count) snprintf(list, LIST, "0 to %d, without names", count - 1);
-}
-
-/* Returns the code of a class that ASPRS names, in upper or lower case, with _, - or blanks between words; -1: there is none. */
-static int code_of(const char *name, size_t length)
-{
-    for (int i = 0; i < ASPRS; i++) {
-        size_t k = 0;
-        for (; k < length && asprs[i].name[k]; k++) {
-            int c = tolower((unsigned char)name[k]);
-            if (asprs[i].name[k] != (c == ' ' || c == '-' ? '_' : c)) break;
-        }
-        if (k == length && !asprs[i].name[k]) return asprs[i].code;
-    }
-    return -1;
 }
 
 /* Reads a whole number up to `most`; -1: it is none. */
@@ -80,6 +58,27 @@ static int class_of(const char *text, size_t length, char *const *names, int nam
     return read_number(text, length, count - 1);
 }
 
+/* Reads a code; labels of files have no names. */
+static enum pnet_status take_code(const char *item, size_t length, const char *code,
+    struct class_codes *codes, int *taken, struct pnet_error *e)
+{
+    const struct class_table *asprs = pnet_cli_class_table("asprs");
+    char list[LIST];
+    size_t rest = length - (size_t)(code - item);
+    int shown = (int)(length < 100 ? length : 100);
+    *taken = read_number(code, rest, codes->most);
+    if (*taken < 0 && !codes->labels) *taken = pnet_cli_table_code(asprs, code, rest);
+    if (*taken >= 0) return PNET_OK;
+    if (codes->labels)
+        return pnet_error_set(e, PNET_USAGE,
+            "--classification %.*s: a label of this file is a number from 0 to %d", shown, item,
+            codes->most);
+    list_table(list, asprs);
+    return pnet_error_set(e, PNET_USAGE,
+        "--classification %.*s: a code is a number from 0 to %d, or one of %s", shown, item,
+        codes->most, list);
+}
+
 /* Takes one CLASS=CODE. */
 static enum pnet_status take_item(const char *item, size_t length, char *const *names,
     int name_count, struct class_codes *codes, struct pnet_error *e)
@@ -87,10 +86,14 @@ static enum pnet_status take_item(const char *item, size_t length, char *const *
     char list[LIST];
     size_t equals = length;
     while (equals && item[equals - 1] != '=') equals--;
-    if (equals < 2 || equals == length)
+    if (equals < 2 || equals == length) {
+        list[0] = '\0';
+        for (int i = 0; pnet_cli_class_table_names[i]; i++)
+            pnet_cli_add_word(list, pnet_cli_class_table_names[i]);
         return pnet_error_set(e, PNET_USAGE,
-            "--classification takes asprs, or CLASS=CODE with commas between, not '%.*s'",
+            "--classification takes one of %s, or CLASS=CODE with commas between, not '%.*s'", list,
             (int)(length < 100 ? length : 100), item);
+    }
     int name = (int)equals - 1,
         class_ = class_of(item, equals - 1, names, name_count, codes->count);
     if (class_ < 0) {
@@ -102,32 +105,42 @@ static enum pnet_status take_item(const char *item, size_t length, char *const *
     if (codes->code[class_] >= 0)
         return pnet_error_set(e, PNET_USAGE, "--classification gives class %.*s two codes",
             name < 100 ? name : 100, item);
-    const char *code = item + equals;
-    codes->code[class_] = read_number(code, length - equals, CODE_MOST);
-    if (codes->code[class_] < 0) codes->code[class_] = code_of(code, length - equals);
-    if (codes->code[class_] >= 0) return PNET_OK;
-    list_asprs(list);
-    return pnet_error_set(e, PNET_USAGE,
-        "--classification %.*s: a code is a number from 0 to %d, or one of %s",
-        (int)(length < 100 ? length : 100), item, CODE_MOST, list);
+    return take_code(item, length, item + equals, codes, &codes->code[class_], e);
 }
 
-/* Gives each class the code that ASPRS has for its name. */
-static enum pnet_status take_asprs(
-    char *const *names, int name_count, struct class_codes *codes, struct pnet_error *e)
+/* Gives the classes of a model without names their codes by the order of the table, with its first class or without. */
+static enum pnet_status take_order(
+    const struct class_table *t, struct class_codes *codes, struct pnet_error *e)
+{
+    int left_out = t->ordered - codes->count;
+    if (left_out != 0 && left_out != 1)
+        return pnet_error_set(e, PNET_USAGE,
+            "--classification %s: the model has %d classes without names; %s has %d, or %d with "
+            "%s as the first one; --classification CLASS=CODE,... gives codes to others",
+            t->option, codes->count, t->title, t->ordered - 1, t->ordered, t->rows[0].name);
+    for (int i = 0; i < codes->count; i++) codes->code[i] = t->rows[i + left_out].code;
+    return PNET_OK;
+}
+
+/* Gives each class the code that the table has for its name. */
+static enum pnet_status take_table(const struct class_table *t, char *const *names, int name_count,
+    struct class_codes *codes, struct pnet_error *e)
 {
     char classes[LIST], list[LIST];
     bool any = false;
+    if (!name_count && t->ordered) return take_order(t, codes, e);
     for (int i = 0; i < name_count && i < codes->count; i++) {
-        codes->code[i] = code_of(names[i], strlen(names[i]));
+        codes->code[i] = pnet_cli_table_code(t, names[i], strlen(names[i]));
         any |= codes->code[i] >= 0;
     }
     if (any) return PNET_OK;
     list_classes(classes, names, name_count, codes->count);
-    list_asprs(list);
-    pnet_error_set(
-        e, PNET_USAGE, "--classification asprs: no class of the model (%s) is called ", classes);
-    pnet_error_append(e, "as one of ASPRS: ");
+    list_table(list, t);
+    pnet_error_set(e, PNET_USAGE, "--classification %s: no class of the model (%s) is called ",
+        t->option, classes);
+    pnet_error_append(e, "as one of ");
+    pnet_error_append(e, t->title);
+    pnet_error_append(e, ": ");
     pnet_error_append(e, list);
     pnet_error_append(e, "; --classification CLASS=CODE,... gives codes to others");
     return PNET_USAGE;
@@ -136,13 +149,14 @@ static enum pnet_status take_asprs(
 enum pnet_status pnet_cli_parse_codes(const char *text, char *const *names, int name_count,
     int count, struct class_codes *codes, struct pnet_error *e)
 {
+    const struct class_table *table = text ? pnet_cli_class_table(text) : NULL;
     enum pnet_status st = PNET_OK;
     codes->count = count;
     codes->code = malloc((size_t)count * sizeof *codes->code + 1);
     if (!codes->code) return pnet_error_memory(e);
     for (int i = 0; i < count; i++) codes->code[i] = -1;
-    if (strcmp(text, "asprs") == 0) return take_asprs(names, name_count, codes, e);
-    for (const char *at = text; !st; at++) {
+    if (table) return take_table(table, names, name_count, codes, e);
+    for (const char *at = text; text && !st; at++) {
         size_t length = strcspn(at, ",");
         st = take_item(at, length, names, name_count, codes, e);
         at += length;
@@ -157,57 +171,73 @@ void pnet_cli_free_codes(struct class_codes *codes)
     *codes = (struct class_codes){.code = NULL};
 }
 
+const char *pnet_cli_class_name(int class_, char *const *names, int name_count, char number[16])
+{
+    if (class_ < name_count) return names[class_];
+    snprintf(number, 16, "%d", class_);
+    return number;
+}
+
 void pnet_cli_say_codes(const struct class_codes *codes, char *const *names, int name_count)
 {
-    char list[LIST] = "";
-    for (int i = 0; i < codes->count; i++) {
-        char number[16];
-        snprintf(number, sizeof number, "%d", i);
-        if (codes->code[i] < 0) add_word(list, i < name_count ? names[i] : number);
-    }
-    if (*list)
+    char list[LIST] = "", number[16];
+    for (int i = 0; i < codes->count; i++)
+        if (codes->code[i] < 0)
+            pnet_cli_add_word(list, pnet_cli_class_name(i, names, name_count, number));
+    if (*list && codes->labels)
+        pnet_cli_notice("these classes have no label, and are written as 0: %s", list);
+    else if (*list)
         pnet_cli_notice(
             "--classification: points of these classes keep the code that they have, or "
             "get %d, unclassified: %s",
             UNCLASSIFIED, list);
 }
 
-/* Returns the field of the codes, which is made if there is none. */
-static enum pnet_status find_codes(struct pnet_cloud *c, const struct class_codes *codes,
-    const char *path, struct pnet_field **field, struct pnet_error *e)
+/* Returns the field of the codes, which is made if there is none. NULL: out of memory. */
+static struct pnet_field *find_codes(struct pnet_cloud *c)
 {
-    static const char name[] = "classification";
-    struct pnet_field *f = *field = pnet_cloud_field(c, name);
-    if (!f) {
-        f = *field = pnet_cloud_add(c, name, PNET_U8);
-        if (!f) return pnet_error_memory(e);
-        memset(f->data, UNCLASSIFIED, (size_t)c->rows);
-    }
-    for (int i = 0; i < codes->count && f->type == PNET_I8; i++)
-        if (codes->code[i] > INT8_MAX)
+    struct pnet_field *f = pnet_cloud_field(c, field_name);
+    if (f) return f;
+    f = pnet_cloud_add(c, field_name, PNET_U8);
+    if (f) memset(f->data, UNCLASSIFIED, (size_t)c->rows);
+    return f;
+}
+
+enum pnet_status pnet_cli_check_codes(const struct class_codes *codes, char *const *names,
+    int name_count, const struct pnet_cloud *c, const char *input, const char *output,
+    struct pnet_error *e)
+{
+    const struct pnet_field *f = pnet_cloud_field(c, field_name);
+    bool old = c->las && c->las->layout.format < NEW_FORMATS && pnet_path_ends(output, ".las");
+    bool small = f && f->type == PNET_I8;
+    char number[16];
+    for (int i = 0; i < codes->count; i++) {
+        const char *name = pnet_cli_class_name(i, names, name_count, number);
+        if (small && codes->code[i] > INT8_MAX)
             return pnet_error_set(e, PNET_BAD_DATA,
-                "%.400s: %s has the type int8, which does not hold code %d", path, name,
-                codes->code[i]);
+                "%.400s: %s has the type int8, which does not hold code %d of class %.100s", input,
+                field_name, codes->code[i], name);
+        if (old && codes->code[i] > OLD_FORMATS_MOST)
+            return pnet_error_set(e, PNET_USAGE,
+                "%.400s: its point format %u has codes up to %d in %.400s too, and class %.100s "
+                "gets %d: give it another code, or write .ply",
+                input, c->las->layout.format, OLD_FORMATS_MOST, output, name, codes->code[i]);
+    }
     return PNET_OK;
 }
 
 enum pnet_status pnet_cli_add_codes(struct pnet_cloud *c, const float *result,
-    const int64_t *row_of, const struct class_codes *codes, const char *path, struct pnet_error *e)
+    const int64_t *row_of, const struct class_codes *codes, struct pnet_error *e)
 {
-    struct pnet_field *f;
-    enum pnet_status st = find_codes(c, codes, path, &f, e);
-    if (st) return st;
-    double *p = malloc((size_t)codes->count * sizeof *p + 1);
-    if (!p) return pnet_error_memory(e);
+    struct pnet_field *f = find_codes(c);
+    if (!f) return pnet_error_memory(e);
     for (int64_t i = 0; i < c->rows; i++) {
         int64_t row = row_of ? row_of[i] : i;
         if (row < 0) continue; /* the point was dropped on loading */
-        int code =
-            codes->code[pnet_cli_probabilities(result + row * codes->count, codes->count, p)];
+        int code = codes->code[pnet_cli_best(result + row * codes->count, codes->count)];
         if (code >= 0)
             pnet_scalar_store(
                 code, f->type, (uint8_t *)f->data + (size_t)i * pnet_scalar_size(f->type));
     }
-    free(p);
     return PNET_OK;
 }

@@ -1,5 +1,7 @@
 /* pnetc infer */
+#include "compiler/cli/class_tables.h"
 #include "compiler/cli/infer_pieces.h"
+#include "compiler/cli/label_file.h"
 #include "compiler/cli/result_columns.h"
 #include "runtime/io/cloud.h"
 #include "runtime/base/clock.h"
@@ -140,7 +142,9 @@ static enum pnet_status write_result(struct inference *f, const char *input, con
         return st;
     }
     if ((st = file_rows(c, &row_of, e))) return st;
-    if (ends_with(output, ".npy")) {
+    if (f->labels) {
+        st = pnet_cli_write_labels(output, f->labels, result, row_of, c->file_rows, &f->codes, e);
+    } else if (ends_with(output, ".npy")) {
         st = write_matrix(output, result, rows, row_of, c->file_rows, t->width, e);
     } else {
         st = pnet_cli_add_result(f, input, c, result, row_of, t->width, e);
@@ -261,6 +265,9 @@ static enum pnet_status infer_one(
         if (st || done) return st;
     }
     enum pnet_status st = load_batch(f, paths, clouds, &b, e);
+    if (!st && output && !f->labels)
+        st = pnet_cli_check_codes(&f->codes, f->weights.map.classes, f->weights.map.class_count,
+            &clouds[place], input, output, e);
     m.loaded = pnet_seconds();
     if (!st) st = pnet_cli_compute(&f->computing, input, b, &result, &rows, &m, e);
     pnet_batch_free(b);
@@ -334,7 +341,8 @@ static enum pnet_status check_folder(const char *output, struct pnet_error *e)
 {
     struct stat s;
     bool there = stat(output, &s) == 0;
-    if (there ? S_ISDIR(s.st_mode) : !pnet_cloud_written_as(output)) return PNET_OK;
+    bool called = pnet_cloud_written_as(output) || ends_with(output, ".label");
+    if (there ? S_ISDIR(s.st_mode) : !called) return PNET_OK;
     return pnet_error_set(e, PNET_USAGE,
         "%s: the results of a folder, a pattern or several clouds go to a folder: -o FOLDER, and "
         "--format ply, npy ... for the files in it",
@@ -348,6 +356,7 @@ static enum pnet_status check_ending(
     const struct pnet_plan *p = f->plan;
     enum form form = form_of(p);
     bool matrix = ends_with(name, ".npy");
+    if (f->labels) return PNET_OK; /* pnet_cli_label_format has checked the name */
     if (f->codes.count && matrix)
         return pnet_error_set(e, PNET_USAGE,
             "%s: an .npy holds the scores alone, and no codes of --classification: write .las, "
@@ -375,22 +384,25 @@ static enum pnet_status check_ending(
 }
 
 /* FOLDER/NAME.ply, NAME of the input. */
-static void name_result(
-    const char *folder, const char *input, const char *format, char path[PNET_PATH_MOST])
+static void name_result(const char *folder, const char *input, const char *format,
+    const struct label_format *labels, char path[PNET_PATH_MOST])
 {
     int length;
     const char *name = stem(input, &length);
-    snprintf(path, PNET_PATH_MOST, "%s/%.*s.%s", folder, length, name, format);
+    if (labels)
+        pnet_cli_name_labels(labels, folder, name, length, path);
+    else
+        snprintf(path, PNET_PATH_MOST, "%s/%.*s.%s", folder, length, name, format);
 }
 
 /* Announces the files in the folder, before the first is written. */
-static enum pnet_status announce_results(
-    const struct pnet_paths *inputs, const char *folder, const char *format, struct pnet_error *e)
+static enum pnet_status announce_results(const struct pnet_paths *inputs, const char *folder,
+    const char *format, const struct label_format *labels, struct pnet_error *e)
 {
     enum pnet_status st = PNET_OK;
     char path[PNET_PATH_MOST];
     for (int64_t i = 0; i < inputs->count && !st; i++) {
-        name_result(folder, inputs->items[i], format, path);
+        name_result(folder, inputs->items[i], format, labels, path);
         st = pnet_guard_output(path, e);
     }
     return st;
@@ -414,11 +426,11 @@ static enum pnet_status infer_all(
     if (st || !many) return st ? st : infer_one(f, inputs->items, output, e);
     if (output) st = check_folder(output, e);
     if (!st && output) st = check_stems(inputs, e);
-    if (!st && output) st = announce_results(inputs, output, format, e);
+    if (!st && output) st = announce_results(inputs, output, format, f->labels, e);
     if (!st && output) st = pnet_make_folder(output, e);
     if (!st && inputs->count > 1) st = settle_many(f, e);
     for (int64_t i = 0; i < inputs->count && !st; i++) {
-        if (output) name_result(output, inputs->items[i], format, path);
+        if (output) name_result(output, inputs->items[i], format, f->labels, path);
         st = infer_one(f, &inputs->items[i], output ? path : NULL, e);
     }
     return st;
@@ -442,16 +454,19 @@ static enum pnet_status open_runner(struct inference *f, const struct model_opti
     return st;
 }
 
-/* Reads the codes of --classification, for a result of classes of points. */
+/* Reads the codes of --classification, for a result of classes of points, and those of labels. */
 static enum pnet_status take_codes(struct inference *f, const char *text, struct pnet_error *e)
 {
     const struct pnet_input_map *map = &f->weights.map;
     const struct pnet_plan *p = f->plan;
-    if (!text) return PNET_OK;
+    if (!text && !f->labels) return PNET_OK;
     if (form_of(p) != OF_POINTS || !p->result_classes)
-        return pnet_error_set(
-            e, PNET_USAGE, "--classification: the result is no class for each point: leave it out");
+        return pnet_error_set(e, PNET_USAGE, "%s%s: the result is no class for each point%s",
+            text ? "--classification" : "--format ", text ? "" : f->labels->name,
+            text ? ": leave it out" : ", as labels are: write .ply or .npy");
     int width = p->tensors[p->result].type.width;
+    if (f->labels) return pnet_cli_label_codes(f->labels, text, map, width, f->quiet, &f->codes, e);
+    f->codes.most = PNET_CODE_MOST;
     enum pnet_status st =
         pnet_cli_parse_codes(text, map->classes, map->class_count, width, &f->codes, e);
     if (!st && !f->quiet) pnet_cli_say_codes(&f->codes, map->classes, map->class_count);
@@ -496,6 +511,7 @@ static int infer_clouds(
     if (!st)
         st = pnet_cli_weights_bind(&f->weights, &r->m, setting->precision, f->plan, &f->bound, &e);
     if (!st) st = pnet_cli_origin(r->origin, &f->weights, &f->origin, &e);
+    if (!st) st = pnet_cli_label_format(r->output, r->format, f->feed.many, &f->labels, &e);
     if (!st) st = take_codes(f, r->classification, &e);
     if (!st) st = pnet_cli_computing(&r->tiles, r->votes, f->plan, &r->m, &f->computing, &e);
     if (!st) st = open_runner(f, &r->m, &r->map, &e);
@@ -536,9 +552,10 @@ int pnet_command_infer(int argc, char **argv)
         "safetensors file. A result for each point\n"
         "goes to OUT: .ply or .las keeps the properties of the cloud and adds class and score (or "
         "feature_0 ...); a property of the\n"
-        "input that is called so becomes input_class. .npy holds the plain matrix. A result for "
-        "each cloud is printed. Points that\n"
-        "the net generates, with three channels, are written as a cloud.\n"
+        "input that is called so becomes input_class. .npy holds the plain matrix; .label, "
+        "_lidarseg.bin and --format scannet labels\n"
+        "alone. A result for each cloud is printed. Points that the net generates, with three "
+        "channels, are written as a cloud.\n"
         "Where --input is a folder or a pattern, or there are several, OUT is a folder. A net that "
         "reads several clouds takes each\n"
         "by the name of the model's input, --input NAME=CLOUD.\n"
@@ -559,15 +576,19 @@ int pnet_command_infer(int argc, char **argv)
             "a cloud, a folder or a pattern, NAME=CLOUD for the input NAME; may be repeated"},
         {"output", 'o', OPT_OUTPUT, &r.output, "OUT", "file, or folder for many clouds"},
         {"format", 0, OPT_TEXT, &r.format, "ENDING",
-            "of files in a folder: ply (default), npy (default of one row a cloud), ..."},
+            "of files in a folder: ply (default), npy (default of one row a cloud), label, "
+            "lidarseg ...; "
+            "for one too: scannet"},
         CLOUD_HINT_OPTIONS(&f.hints),
         {"net", 0, OPT_TEXT, &r.net, "NAME", "which net (the last one)"},
         {"value", 0, OPT_TEXT, &r.value, "NAME",
             "another value than its result: the path of a layer, or y[1] of a list y"},
         {"colour", 0, OPT_FLAG, &f.colour, NULL,
             "set red, green and blue to the colour of the class"},
-        {"classification", 0, OPT_WORD, CHOICE(&r.classification, "asprs"), "CODES",
-            "write codes of LAS instead of class and score: asprs, or CLASS=CODE,CLASS=CODE ..."},
+        {"classification", 0, OPT_WORD, CHOICE_OF(&r.classification, pnet_cli_class_table_names),
+            "CODES",
+            "write these codes instead of class and score: asprs, semantickitti ... or "
+            "CLASS=CODE,CLASS=CODE ..."},
         TILE_OPTIONS(&r.tiles), VOTES_OPTION(&r.votes), ORIGIN_OPTION(&r.origin),
         CLOUD_MAP_OPTIONS(&r.map), MODEL_OPTIONS(&r.m)};
     int words, code;

@@ -375,8 +375,10 @@ static enum pnet_status open_file(struct work *w, bool *whole, struct pnet_error
     if (st) return *whole ? PNET_OK : st;
     w->outline = pnet_cloud_pieces_outline(w->pieces);
     if (*warning) pnet_cli_notice("%s", warning);
-    return pnet_cloud_name_columns(
-        hints.columns, hints.column_count, &w->outline->cloud, w->path, e);
+    st = pnet_cloud_name_columns(hints.columns, hints.column_count, &w->outline->cloud, w->path, e);
+    if (st) return st;
+    return pnet_cli_check_codes(&f->codes, f->weights.map.classes, f->weights.map.class_count,
+        &w->outline->cloud, w->path, w->output, e);
 }
 
 static enum pnet_status compute_and_write(struct work *w, struct pnet_error *e)
@@ -403,8 +405,8 @@ enum pnet_status pnet_cli_infer_pieces(
         .width = (size_t)f->plan->tensors[f->plan->result].type.width};
     bool whole;
     *done = false;
-    if (f->computing.voting.copies || f->computing.tiles.blend || strcmp(output, "-") == 0 ||
-        needs_all(f, w.input))
+    if (f->computing.voting.copies || f->computing.tiles.blend || f->labels ||
+        strcmp(output, "-") == 0 || needs_all(f, w.input))
         return PNET_OK;
     enum pnet_status st = open_file(&w, &whole, e);
     if (!st && !whole) {

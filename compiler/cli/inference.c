@@ -42,7 +42,7 @@ enum pnet_status pnet_cli_add_result(struct inference *f, const char *input, str
     if (!f->plan->result_classes)
         st = pnet_cli_add_features(c, result, row_of, width, &kept, e);
     else if (f->codes.count)
-        st = pnet_cli_add_codes(c, result, row_of, &f->codes, input, e);
+        st = pnet_cli_add_codes(c, result, row_of, &f->codes, e);
     else
         st = pnet_cli_add_classes(c, result, row_of, width, &kept, e);
     if (!st && f->plan->result_classes && f->colour)

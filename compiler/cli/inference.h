@@ -10,6 +10,8 @@
 #include "compiler/cli/ranges.h"
 #include "compiler/cli/weights.h"
 
+struct label_format;
+
 struct inference {
     const struct pnet_plan *plan;
     struct pnet_bound *bound;
@@ -24,6 +26,7 @@ struct inference {
     bool settled; /* what colours are divided by */
     struct few_warnings outside;
     struct class_codes codes; /* of --classification; none: the result has columns of its own */
+    const struct label_format *labels; /* the output is files of labels alone, or NULL */
     struct computing computing;
 };
 

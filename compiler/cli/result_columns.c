@@ -5,12 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-int pnet_cli_probabilities(const float *scores, int width, double *p)
+int pnet_cli_best(const float *scores, int width)
 {
     int best = 0;
-    double sum = 0;
     for (int c = 1; c < width; c++)
         if (scores[c] > scores[best]) best = c;
+    return best;
+}
+
+int pnet_cli_probabilities(const float *scores, int width, double *p)
+{
+    int best = pnet_cli_best(scores, width);
+    double sum = 0;
     for (int c = 0; c < width; c++) sum += p[c] = exp((double)scores[c] - (double)scores[best]);
     for (int c = 0; c < width; c++) p[c] /= sum;
     return best;

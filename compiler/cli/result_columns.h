@@ -13,6 +13,8 @@ struct kept_columns {
     int count;
 };
 
+/* Returns the class of the highest score. */
+int pnet_cli_best(const float *scores, int width);
 /* Computes the softmax of one row, p[width], and returns the class. */
 int pnet_cli_probabilities(const float *scores, int width, double *p);
 

@@ -258,6 +258,9 @@ static enum pnet_status open_files(struct run *run, const struct setting *s, str
         st =
             pnet_input_map_adopt(&c->inputs, &hints, run->data->classes, run->data->class_count, e);
     }
+    if (!st && run->data->mapped)
+        st = pnet_input_map_adopt_labels(
+            &c->inputs, run->data->raw, run->data->raw_class, run->data->map_count, e);
     if (!st) st = weigh_classes(run, e);
     if (st) return st;
     run->config_text = pnet_config_print(c, run->sets.items, run->sets.count);

@@ -2,11 +2,12 @@
 #include "runtime/data/doubt.h"
 #include "runtime/base/number.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHANNELS = 4096, MOST_NAMES = 65536 };
+enum { MOST_CHANNELS = 4096, MOST_NAMES = 65536, MOST_LABELS = 1 << 24 };
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
@@ -26,6 +27,7 @@ void pnet_input_map_free(struct pnet_input_map *m)
     free(m->sources);
     free_words(m->columns, m->column_count);
     free_words(m->classes, m->class_count);
+    free(m->labels);
     free(m->coordinates);
     pnet_ranges_free(&m->ranges);
     *m = (struct pnet_input_map){.count = 0};
@@ -168,6 +170,29 @@ enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m,
     return PNET_OK;
 }
 
+static int by_class(const void *a, const void *b)
+{
+    const struct pnet_class_label *x = a, *y = b;
+    if (x->class_ != y->class_) return x->class_ < y->class_ ? -1 : 1;
+    return (x->label > y->label) - (x->label < y->label);
+}
+
+enum pnet_status pnet_input_map_adopt_labels(struct pnet_input_map *m, const int64_t *raw,
+    const int32_t *raw_class, int count, struct pnet_error *e)
+{
+    struct pnet_class_label *all = malloc((size_t)count * sizeof *all + 1);
+    int kept = 0;
+    if (!all) return pnet_error_memory(e);
+    for (int i = 0; i < count; i++)
+        if (raw_class[i] >= 0)
+            all[kept++] = (struct pnet_class_label){.class_ = raw_class[i], .label = raw[i]};
+    qsort(all, (size_t)kept, sizeof *all, by_class);
+    free(m->labels);
+    m->labels = all;
+    m->label_count = kept;
+    return PNET_OK;
+}
+
 /* Prints a word in double quotes, which every YAML reader takes for that word. Characters beyond ASCII are escaped: some of
    them end lines, or may not occur in YAML. */
 static void print_word(const char *word, FILE *out)
@@ -224,6 +249,19 @@ static void print_source(const struct pnet_input_source *s, FILE *out)
     }
 }
 
+/* Prints a list for each class up to the last one that has labels. */
+static void print_labels(const struct pnet_input_map *m, FILE *out)
+{
+    fputs("labels: [", out);
+    for (int i = 0, c = 0; i < m->label_count; c++) {
+        fputs(c ? ", [" : "[", out);
+        for (int first = i; i < m->label_count && m->labels[i].class_ == c; i++)
+            fprintf(out, "%s%" PRId64, i > first ? ", " : "", m->labels[i].label);
+        putc(']', out);
+    }
+    fputs("]\n", out);
+}
+
 void pnet_input_map_print(const struct pnet_input_map *m, FILE *out)
 {
     fputs(m->count ? "inputs:\n" : "inputs: {}\n", out);
@@ -245,6 +283,7 @@ void pnet_input_map_print(const struct pnet_input_map *m, FILE *out)
         print_words(m->classes, m->class_count, out);
         putc('\n', out);
     }
+    if (m->label_count) print_labels(m, out);
     char text[PNET_ORIGIN_TEXT];
     if (m->origin.named) fprintf(out, "origin: [%s]\n", pnet_origin_text(&m->origin, text));
     pnet_frame_print(&m->frame, out);
@@ -278,11 +317,38 @@ static void read_hints(
     if (name) m->coordinates = copy(y, name);
 }
 
+/* Reads a list of labels for each class. */
+static void read_labels(
+    struct pnet_yaml *y, const struct pnet_yaml_node *n, struct pnet_input_map *m)
+{
+    int64_t total = 0;
+    int32_t class_ = 0;
+    if (!pnet_yaml_list(y, n, 0, MOST_NAMES)) return;
+    for (const struct pnet_yaml_node *c = n->first; c; c = c->next) {
+        if (!pnet_yaml_list(y, c, 0, MOST_LABELS)) return;
+        total += c->count;
+    }
+    if (total > MOST_LABELS) {
+        pnet_yaml_fail(y, n, "labels: more than %d", MOST_LABELS);
+        return;
+    }
+    m->labels = malloc((size_t)total * sizeof *m->labels + 1);
+    if (!m->labels) {
+        pnet_yaml_fail_memory(y);
+        return;
+    }
+    for (const struct pnet_yaml_node *c = n->first; c; c = c->next, class_++)
+        for (const struct pnet_yaml_node *l = c->first; l; l = l->next)
+            m->labels[m->label_count++] = (struct pnet_class_label){
+                .class_ = class_, .label = pnet_yaml_int(y, l, INT64_MIN, INT64_MAX, 0)};
+    qsort(m->labels, (size_t)m->label_count, sizeof *m->labels, by_class);
+}
+
 enum pnet_status pnet_input_map_read(
     const char *name, const void *text, size_t size, struct pnet_input_map *m, struct pnet_error *e)
 {
-    static const char *const keys[] = {
-        "inputs", "columns", "classes", "origin", "frame", "ranges", "unit", "coordinates"};
+    static const char *const keys[] = {"inputs", "columns", "classes", "labels", "origin", "frame",
+        "ranges", "unit", "coordinates"};
     struct pnet_yaml *y;
     *m = (struct pnet_input_map){.count = 0};
     enum pnet_status status = pnet_yaml_parse(name, text, size, PNET_BAD_DATA, &y, e);
@@ -291,10 +357,12 @@ enum pnet_status pnet_input_map_read(
     if (pnet_yaml_map(y, root, "input map", keys, COUNT(keys))) {
         const struct pnet_yaml_node *inputs = pnet_yaml_get(root, "inputs");
         const struct pnet_yaml_node *classes = pnet_yaml_get(root, "classes");
+        const struct pnet_yaml_node *labels = pnet_yaml_get(root, "labels");
         const struct pnet_yaml_node *frame = pnet_yaml_get(root, "frame");
         const struct pnet_yaml_node *ranges = pnet_yaml_get(root, "ranges");
         if (inputs) pnet_input_map_parse(y, inputs, m);
         if (classes) read_words(y, classes, MOST_NAMES, &m->classes, &m->class_count);
+        if (labels) read_labels(y, labels, m);
         if (frame) pnet_frame_parse(y, frame, &m->frame);
         if (ranges) pnet_ranges_parse(y, ranges, &m->ranges);
         read_hints(y, root, m);

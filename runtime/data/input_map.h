@@ -42,6 +42,12 @@ struct pnet_input_source {
     double missing; /* fed in the place of numbers that are not finite */
 };
 
+/* A label of a data set's files that became a class. */
+struct pnet_class_label {
+    int32_t class_;
+    int64_t label;
+};
+
 /* Zeroed: empty, so the rules above apply to every field. */
 struct pnet_input_map {
     struct pnet_input_source *sources;
@@ -50,6 +56,10 @@ struct pnet_input_map {
     int column_count;
     char **classes; /* names of the classes, for output */
     int class_count;
+    /* [label_count] by class, then by label: what the data set maps to classes. None: its labels are the numbers of the classes,
+       or nothing is known of them. */
+    struct pnet_class_label *labels;
+    int label_count;
     struct pnet_origin origin; /* of the data set */
     struct pnet_frame frame;   /* of the clouds that were trained on (doubt.h) */
     /* What colours are divided by, and what a training has seen. Where the kind of a colour is not among them, each cloud
@@ -67,7 +77,11 @@ void pnet_input_map_parse(
 enum pnet_status pnet_input_map_adopt(struct pnet_input_map *m,
     const struct pnet_cloud_hints *hints, char *const *classes, int class_count,
     struct pnet_error *e);
-/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `origin`, `frame`, `ranges`, `unit` and
+/* Takes over which labels became classes, in a copy: raw[count], ascending, and the class of each, below 0 for those that are
+   ignored. PNET_NO_MEMORY: `m` stays as it was. */
+enum pnet_status pnet_input_map_adopt_labels(struct pnet_input_map *m, const int64_t *raw,
+    const int32_t *raw_class, int count, struct pnet_error *e);
+/* Writes the map as YAML with the keys `inputs`, `columns`, `classes`, `labels`, `origin`, `frame`, `ranges`, `unit` and
    `coordinates`, which pnet_input_map_read reads from memory. The owner of the stream handles its errors. */
 void pnet_input_map_print(const struct pnet_input_map *m, FILE *out);
 enum pnet_status pnet_input_map_read(const char *name, const void *text, size_t size,

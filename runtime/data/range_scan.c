@@ -359,6 +359,7 @@ static char *print_key(const struct pnet_range_scan *s, unsigned splits, unsigne
     struct pnet_memory_stream t;
     struct pnet_input_map map = *s->map;
     map.ranges = (struct pnet_ranges){.count = 0};
+    map.label_count = 0; /* classes feed no range */
     if (!pnet_memory_stream_open(&t)) return NULL;
     fprintf(t.file, "splits %u %u %d\n", splits, fed, (int)s->whole);
     for (int k = 0; k < 2; k++) {

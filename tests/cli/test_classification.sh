@@ -28,6 +28,27 @@ column() { awk -F '[, ]' -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($
 number_at() { od -An -t u"$3" -j "$2" -N "$3" "$1" | tr -d ' '; }
 convert "$work/set/a.txt" "$work/in.las"
 points=$(number_at "$work/in.las" 96 4) record=$(number_at "$work/in.las" 105 2)
+# old_format IN.las OUT.las: LAS 1.4 of point format 7 or so as LAS 1.2 of format 2, without its records.
+old_format() {
+    local points record count at
+    points=$(number_at "$1" 96 4) record=$(number_at "$1" 105 2) count=$(number_at "$1" 247 8)
+    {
+        head -c 24 "$1"
+        printf '\1\2'
+        tail -c +27 "$1" | head -c 68
+        printf '\343\0\343\0\0\0\0\0\0\0\2\32\0'
+        le32 "$count"
+        le32 "$count"
+        head -c 16 /dev/zero
+        tail -c +132 "$1" | head -c 96
+        for ((at = points; at < points + count * record; at += record)); do
+            tail -c +$((at + 1)) "$1" | head -c 14
+            printf '\11\1\0\0\0\0'
+            tail -c +$((at + 31)) "$1" | head -c 6
+        done
+    } >"$2"
+}
+le32() { printf "$(printf '\\x%02x\\x%02x\\x%02x\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24)))"; }
 
 # Columns of the result: those of the file stay as they are, in the place where they are.
 infer 0 "$work/in.las" "$work/plain.las"
@@ -96,6 +117,19 @@ same "$work/one" "$work/two"
 infer 0 "$work/*n.las" "$work/all" --format las --classification "$codes,k=42"
 same "$work/coded.las" "$work/all/in.las"
 
+# LAS of point formats 0 to 5 has codes up to 31, whether or not a point gets one beyond. A class that no point has tells that this
+# is found before the network runs.
+{ echo "x y z red green blue classification"; awk 'BEGIN { for (i = 0; i < 20; i++) print 0, 0, i / 100, 9, 9, 9, 1 }'; } >"$work/flat.txt"
+convert "$work/flat.txt" "$work/flat.las"
+infer 0 "$work/flat.las" "$work/flat.csv"
+class=$(column class "$work/flat.csv" | sort -u)
+check "one class" test "$(echo "$class" | wc -l)" = 1
+old_format "$work/flat.las" "$work/old.las"
+infer 0 "$work/old.las" "$work/old_out.las" --classification "$class=31"
+infer 2 "$work/old.las" "$work/none.las" --classification "$class=31,$(((class + 1) % 12))=32"
+says 'old.las: its point format 2 has codes up to 31'
+infer 0 "$work/old.las" "$work/old_out.ply" --classification "$class=31,$(((class + 1) % 12))=32"
+
 # What does not fit.
 none() { infer 2 "$work/in.las" "$work/none.las" --classification "$1"; says "$2"; }
 none tree=5 'the model has no such class; it has ground, Low Vegetation, building, car, pole, high-noise, a=b, 7, h, i, j, k'
@@ -105,7 +139,7 @@ none ground=2,0=3 'gives class 0 two codes'
 none ground=256 'a code is a number from 0 to 255, or one of never_classified 0, unclassified 1, ground 2'
 none ground=-1 'a code is a number'
 none ground=grass 'a code is a number'
-for text in '' ground = ground= =2 ground=2, ,ground=2 asprs,ground=2; do none "$text" 'takes asprs, or CLASS=CODE'; done
+for text in '' ground = ground= =2 ground=2, ,ground=2 asprs,ground=2; do none "$text" 'takes one of asprs, semantickitti, nuscenes, scannet20, or CLASS=CODE'; done
 infer 2 "$work/in.las" "$work/none.npy" --classification asprs
 says 'none.npy: an .npy holds the scores alone'
 infer 2 "$work/in.las" "$work/none.las" --classification asprs --value tiny.d.relu

@@ -312,6 +312,7 @@ all infer-two 0 40 infer "$in/two.pnet" --weights "$in/meshes.run" --input "part
 all infer-generated 0 40 infer "$in/generate.pnet" --weights "$in/generate.run" --input "$in/meshes/p1.txt" -o b.ply -q -j 2
 all infer-attend 0 40 infer "$in/attend.pnet" --weights "$in/attend.run" --input "$in/cloud.ply" -o b.ply -q -j 2
 all infer-many 0 40 infer "$model" --weights "$in/run/last/weights.safetensors" --input "$in/rooms/train" -o many --format npy -j 1
+all infer-labels 0 40 infer "$model" --weights "$in/run/last/weights.safetensors" --input "$in/rooms/train" -o many --format label --classification 0=10,1=11 -j 1
 all eval 0 40 eval "$model" --weights "$in/run" --config "$in/run.yaml" -q -j 2
 all eval-json 0 40 eval "$model" --weights "$in/run" --config "$in/run.yaml" --json --each each.json -q -j 1
 all train 0 40 train "$model" --config "$in/run.yaml" -o out -q -j 2

@@ -58,6 +58,7 @@ static enum pnet_status run_epoch(const struct folder *f, struct pnet_error *e)
     if (status) return status;
     const struct pnet_cloud_hints hints = pnet_dataset_hints(d);
     status = pnet_input_map_adopt(&map, &hints, d->classes, d->class_count, e);
+    if (!status) status = pnet_input_map_adopt_labels(&map, d->raw, d->raw_class, d->map_count, e);
     struct pnet_loader_options o = {.data = d,
         .inputs = &input,
         .input_count = 1,

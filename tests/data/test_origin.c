@@ -158,6 +158,37 @@ static void test_map(void)
             "%s", bad[i]);
 }
 
+/* Which labels of files became classes: taken from a data set, and as the text of a checkpoint. */
+static void test_labels(void)
+{
+    static const int64_t raw[] = {-5, 0, 10, 11, 252, 1LL << 40};
+    static const int32_t classes[] = {2, -1, 0, 2, 0, 4};
+    static const struct pnet_class_label want[] = {
+        {0, 10}, {0, 252}, {2, -5}, {2, 11}, {4, 1LL << 40}};
+    struct pnet_input_map m = {.count = 0}, again;
+    struct pnet_memory_stream s;
+    struct pnet_error e = {.message = ""};
+    CHECK(!pnet_input_map_adopt_labels(&m, raw, classes, 6, &e));
+    CHECK(pnet_memory_stream_open(&s));
+    pnet_input_map_print(&m, s.file);
+    char *printed = pnet_memory_stream_close(&s, NULL);
+    CHECK(printed && strstr(printed, "labels: [[10, 252], [], [-5, 11], [], [1099511627776]]\n"));
+    CHECK(!pnet_input_map_read("printed", printed, strlen(printed), &again, &e));
+    free(printed);
+    CHECK(m.label_count == 5 && again.label_count == 5);
+    for (int i = 0; i < 5; i++) {
+        CHECK(m.labels[i].class_ == want[i].class_ && m.labels[i].label == want[i].label);
+        CHECK(again.labels[i].class_ == want[i].class_ && again.labels[i].label == want[i].label);
+    }
+    pnet_input_map_free(&m);
+    pnet_input_map_free(&again);
+    static const char *const bad[] = {
+        "labels: 7", "labels: [7]", "labels: [[a]]", "labels: [[1.5]]", "labels: {0: 1}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECKF(pnet_input_map_read("bad", bad[i], strlen(bad[i]), &again, &e) == PNET_BAD_DATA,
+            "%s", bad[i]);
+}
+
 static double lowest_of(const double *z, int64_t rows)
 {
     double *xyz = calloc((size_t)rows * 3 + 1, sizeof *xyz);
@@ -306,6 +337,7 @@ int main(void)
     test_far(&f);
     test_refusals(&f);
     test_map();
+    test_labels();
     test_lowest();
     test_heights();
     test_reading();

@@ -1,8 +1,9 @@
-"""Compares what pnetc wrote with what other programs read: laspy, with lazrs for compressed points, and plyfile.
+"""Compares what pnetc wrote with what other programs read: laspy, with lazrs for compressed points, plyfile and NumPy.
 
 readers.py kept IN OUT.las       OUT has the header, records and points of IN, LAS or LAZ
 readers.py las OUT.las TEXT.csv  laspy finds the values that TEXT has, which pnetc read from OUT
 readers.py ply OUT.ply TEXT.csv  the same for plyfile
+readers.py labels S.npy F CODES  F has the codes, with commas between, of the classes with the highest scores in S.npy; no row of NaN
 """
 
 import csv
@@ -80,5 +81,20 @@ def check_ply(path, text):
         assert same(vertices[name], values), name
 
 
+def check_labels(scores, path, codes):
+    """As the tools of SemanticKITTI, nuScenes and ScanNet read them."""
+    want = np.array([int(c) for c in codes.split(",")])[np.load(scores).argmax(axis=1)]
+    if path.endswith(".label"):
+        got = np.fromfile(path, dtype=np.uint32)
+        assert not (got >> 16).any(), "instances"
+        got = got & 0xFFFF
+    elif path.endswith("_lidarseg.bin"):
+        got = np.fromfile(path, dtype=np.uint8)
+    else:
+        got = np.loadtxt(path, dtype=np.int64)
+    assert np.array_equal(got, want), f"{got[:9]}, not {want[:9]}"
+    assert len(np.unique(got)) > 1, "one class alone compares nothing"
+
+
 if __name__ == "__main__":
-    {"kept": check_kept, "las": check_las, "ply": check_ply}[sys.argv[1]](*sys.argv[2:])
+    {"kept": check_kept, "las": check_las, "ply": check_ply, "labels": check_labels}[sys.argv[1]](*sys.argv[2:])

@@ -1,4 +1,4 @@
-# What pnetc writes as LAS and PLY holds the same for independent readers. PNET_READERS_PYTHON names a Python with laspy, lazrs and
+# What pnetc writes as LAS, PLY and labels holds the same for independent readers. PNET_READERS_PYTHON names a Python with laspy, lazrs and
 # plyfile, which `sh tests/venv.sh readers` makes; without it the test is skipped.
 . tests/cli/common.sh
 [ "${PNET_READERS_PYTHON-}" ] || { echo 'skipped: PNET_READERS_PYTHON names no Python'; exit 77; }
@@ -66,4 +66,14 @@ for ending in las ply; do
 done
 for to in las csv; do infer "$work/all.las" "$work/coded.$to" --classification a=2,b=3,c=4,d=5,e=6; done
 readers las "$work/coded.las" "$work/coded.csv"
+
+# Labels alone.
+infer "$work/all.ply" "$work/scores.npy"
+codes=10,252,11,15,18,20,30,31,32,40,44,48
+for output in a.label a_lidarseg.bin; do
+    infer "$work/all.ply" "$work/$output" --classification "$(echo $codes | awk -F, '{ for (i = 1; i <= NF; i++) printf "%s%d=%d", i > 1 ? "," : "", i - 1, $i }')"
+    readers labels "$work/scores.npy" "$work/$output" $codes
+done
+infer "$work/all.ply" "$work/a.txt" --format scannet
+readers labels "$work/scores.npy" "$work/a.txt" 0,1,2,3,4,5,6,7,8,9,10,11
 finish
