@@ -208,7 +208,8 @@ enum pnet_status pnet_cli_check_codes(const struct class_codes *codes, char *con
     struct pnet_error *e)
 {
     const struct pnet_field *f = pnet_cloud_field(c, field_name);
-    bool old = c->las && c->las->layout.format < NEW_FORMATS && pnet_path_ends(output, ".las");
+    bool old = c->las && c->las->layout.format < NEW_FORMATS &&
+               (pnet_path_ends(output, ".las") || pnet_path_ends(output, ".laz"));
     bool small = f && f->type == PNET_I8;
     char number[16];
     for (int i = 0; i < codes->count; i++) {

@@ -36,7 +36,7 @@ void pnet_cli_add_word(char list[PNET_WORDS_MOST], const char *word);
 const char *pnet_cli_class_name(int class_, char *const *names, int name_count, char number[16]);
 
 /* Checks, before the network runs, that the field `classification` holds every code: PNET_BAD_DATA if the type of that of the
-   input does not, PNET_USAGE if `output` is LAS with the point format of the input, 0 to 5, and a code is beyond 31. */
+   input does not, PNET_USAGE if `output` is LAS or LAZ with the point format of the input, 0 to 5, and a code is beyond 31. */
 enum pnet_status pnet_cli_check_codes(const struct class_codes *codes, char *const *names,
     int name_count, const struct pnet_cloud *c, const char *input, const char *output,
     struct pnet_error *e);

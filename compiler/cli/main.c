@@ -5,6 +5,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/device/device.h"
 #include "runtime/io/hdf5_library.h"
+#include "runtime/io/laszip_library.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -186,6 +187,7 @@ int main(int argc, char **argv)
     pnet_device_limit_isa(getenv("PNET_ISA"));
     pnet_device_limit_kernels(getenv("PNET_CUDA_KERNELS"));
     pnet_hdf5_choose(getenv("PNET_HDF5_LIBRARY"));
+    pnet_laszip_choose(getenv("PNET_LASZIP_LIBRARY"));
     pnet_guard_begin();
     signal(SIGXFSZ,
         SIG_IGN); /* a limit on file sizes is an error of the write, not the end of the process */

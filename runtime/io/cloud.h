@@ -125,16 +125,18 @@ const char *pnet_cloud_ending(int i);
 bool pnet_cloud_read_by(const char *path);
 /* Tells whether a name ends as one of the formats that pnet_cloud_write writes. */
 bool pnet_cloud_written_as(const char *path);
-/* The same, with the message of pnet_cloud_write: PNET_USAGE. "-" is written too. */
+/* The same, with the message of pnet_cloud_write: PNET_USAGE. "-" is written too, and .laz where liblaszip is. */
 enum pnet_status pnet_cloud_check_output(const char *path, struct pnet_error *e);
 
 /* Writes by the name's ending: .ply (binary little endian), .pcd (binary), .las (a cloud that was read from LAS or LAZ as its
-   file was, but for what changed; others as LAS 1.4; docs/formats.md), .npy (a matrix, x y z and the fields, of float32 if
-   that holds every value of the fields, else of float64; records if integers need them), .bin (KITTI: x y z and `intensity`,
-   or 0; .pcd.bin with `ring` after it), .xyz .txt .csv .pts (text, every number in full); "-" is PLY on standard output.
+   file was, but for what changed; others as LAS 1.4; docs/formats.md), .laz (the same, compressed by liblaszip), .npy (a matrix,
+   x y z and the fields, of float32 if that holds every value of the fields, else of float64; records if integers need them),
+   .bin (KITTI: x y z and `intensity`, or 0; .pcd.bin with `ring` after it), .xyz .txt .csv .pts (text, every number in full);
+   "-" is PLY on standard output.
    Coordinates are doubles where float32 would be off by more than 0.1 mm (runtime/io/column.h). Written to a temporary name in
    the same folder, synced, renamed: a failure leaves no half-written file. PNET_USAGE: another ending, or a .bin, which has no
-   doubles, where they are needed, or a .las that cannot hold the cloud; PNET_FAILED: the system refused. */
+   doubles, where they are needed, or a .las that cannot hold the cloud, or no liblaszip; PNET_FAILED: the system or liblaszip
+   refused. */
 enum pnet_status pnet_cloud_write(
     const char *path, const struct pnet_cloud *c, struct pnet_error *e);
 

@@ -63,7 +63,7 @@ static enum pnet_status end_pass(struct pnet_writing *w, struct pnet_error *e)
             w->done, w->rows);
     if (w->pass < w->measures && w->kind->seen) status = w->kind->seen(w, e);
     if (!status && w->pass + 1 == w->measures) status = w->kind->head(w, e);
-    if (w->pass == w->measures && w->kind->tail) w->kind->tail(w);
+    if (!status && w->pass == w->measures && w->kind->tail) status = w->kind->tail(w, e);
     w->pass++;
     w->done = w->file_done = 0;
     return status;

@@ -23,8 +23,8 @@ struct format {
     enum pnet_status (*read)(
         const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
     const struct pnet_writing_kind *writing; /* NULL: read only */
-    const char
-        *instead; /* of a format that is read only: the ending to write in its place, or NULL */
+    /* of a format that is not written everywhere: tells whether it is here; NULL for others */
+    enum pnet_status (*check_output)(const char *path, struct pnet_error *e);
     /* for files that do not say all themselves; NULL for others: */
     enum pnet_status (*read_as)(const struct pnet_bytes *b, const char *path,
         const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
@@ -61,7 +61,8 @@ static const struct format formats[] = {
         .endings = {".laz"},
         .probe = pnet_laz_probe,
         .read = pnet_las_read,
-        .instead = ".las",
+        .writing = &pnet_laz_writing,
+        .check_output = pnet_laz_check_output,
         .peek = pnet_las_peek,
         .open = pnet_las_open},
     {.name = "NPY",
@@ -295,10 +296,6 @@ static enum pnet_status no_format(const char *path, struct pnet_error *e)
 {
     struct list endings = {.last = 0};
     for (int i = 0; i < FORMATS; i++)
-        if (formats[i].instead && has_ending(&formats[i], path))
-            return pnet_error_set(e, PNET_USAGE, "%.500s: %s is read, and not written: write %s",
-                path, formats[i].name, formats[i].instead);
-    for (int i = 0; i < FORMATS; i++)
         for (int k = 0; formats[i].writing && formats[i].endings[k]; k++)
             list_add(&endings, formats[i].endings[k]);
     return pnet_error_set(
@@ -307,8 +304,10 @@ static enum pnet_status no_format(const char *path, struct pnet_error *e)
 
 enum pnet_status pnet_cloud_check_output(const char *path, struct pnet_error *e)
 {
-    bool written = strcmp(path, "-") == 0 || format_of(path);
-    return written ? PNET_OK : no_format(path, e);
+    const struct format *f = format_of(path);
+    if (strcmp(path, "-") == 0) return PNET_OK;
+    if (!f) return no_format(path, e);
+    return f->check_output ? f->check_output(path, e) : PNET_OK;
 }
 
 const struct pnet_writing_kind *pnet_format_writing(const char *path, struct pnet_error *e)

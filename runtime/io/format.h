@@ -85,6 +85,9 @@ enum pnet_status pnet_format_open(struct pnet_file_parts *parts,
     const struct pnet_cloud_hints *hints, struct pnet_rows *r, struct pnet_cloud *c,
     pnet_doubt_file **doubt, struct pnet_error *e);
 
+/* Checks that liblaszip is there. PNET_USAGE: the message says what to install. */
+enum pnet_status pnet_laz_check_output(const char *path, struct pnet_error *e);
+
 /* Tells whether the name has that ending, in upper or lower case. */
 bool pnet_path_ends(const char *path, const char *ending);
 /* Sets the message "path: byte N: ..." and returns PNET_BAD_DATA. */

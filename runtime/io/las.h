@@ -138,6 +138,12 @@ enum pnet_status pnet_las_make_head(const struct pnet_las_kept *k, const struct 
 enum pnet_status pnet_las_new_head(
     const struct pnet_las_frame *f, uint8_t **head, size_t *size, struct pnet_error *e);
 
+/* Makes the head of a LAZ file, *packed, which the caller frees, from that of the LAS file with the same points: with the record
+   `vlr` of vlr_size bytes behind its others, by which it is longer. points_size: of the compressed points. PNET_NO_MEMORY. */
+enum pnet_status pnet_las_pack_head(const uint8_t *head, size_t size, uint64_t points_size,
+    const struct pnet_las_frame *f, const uint8_t *vlr, size_t vlr_size, uint8_t **packed,
+    struct pnet_error *e);
+
 /* A record between header and points. */
 struct pnet_las_vlr {
     uint64_t at, body, length;

@@ -223,10 +223,9 @@ static size_t copy_head(const struct pnet_las_kept *k, const struct pnet_las_fra
     return size + k->head_size - from;
 }
 
-/* Moves the places of what follows the points. */
-static void move_tail(const struct pnet_las_kept *k, uint8_t *head, uint64_t end)
+/* Moves the places of what follows the points, from `before` on, to `end`. */
+static void move_tail(uint8_t *head, uint64_t before, uint64_t end)
 {
-    uint64_t before = k->head_size + (uint64_t)k->rows * k->layout.record;
     uint64_t waves = has_waves_offset(head) ? pnet_las_load(head, LAS_WAVES_OFFSET, 8) : 0;
     uint64_t extended = has_members64(head) ? pnet_las_load(head, LAS_EVLR_OFFSET, 8) : 0;
     if (waves >= before) pnet_las_store(head, LAS_WAVES_OFFSET, waves - before + end, 8);
@@ -263,7 +262,32 @@ enum pnet_status pnet_las_make_head(const struct pnet_las_kept *k, const struct 
         put_counts(to, l->format, f->summary);
         put_box(to, l, f->summary);
     }
-    move_tail(k, to, *size + (uint64_t)f->summary->rows * l->record);
+    move_tail(to, k->head_size + (uint64_t)k->rows * k->layout.record,
+        *size + (uint64_t)f->summary->rows * l->record);
+    return PNET_OK;
+}
+
+enum pnet_status pnet_las_pack_head(const uint8_t *head, size_t size, uint64_t points_size,
+    const struct pnet_las_frame *f, const uint8_t *vlr, size_t vlr_size, uint8_t **packed,
+    struct pnet_error *e)
+{
+    struct pnet_las_vlr v = {.at = 0};
+    uint64_t count = pnet_las_load(head, LAS_VLR_COUNT, 4);
+    size_t records_end = (size_t)pnet_las_load(head, LAS_HEADER_SIZE, 2);
+    for (uint64_t i = 0; i < count; i++) {
+        pnet_las_next_vlr(head, i, &v);
+        records_end = v.body + v.length;
+    }
+    uint8_t *to = *packed = malloc(size + vlr_size);
+    if (!to) return pnet_error_memory(e);
+    memcpy(to, head, records_end);
+    memcpy(to + records_end, vlr, vlr_size);
+    memcpy(to + records_end + vlr_size, head + records_end, size - records_end);
+    pnet_las_store(to, LAS_VLR_COUNT, count + 1, 4);
+    pnet_las_store(to, LAS_POINT_OFFSET, size + vlr_size, 4);
+    to[LAS_POINT_FORMAT] |= 0x80; /* compressed */
+    move_tail(
+        to, size + (uint64_t)f->summary->rows * f->layout->record, size + vlr_size + points_size);
     return PNET_OK;
 }
 

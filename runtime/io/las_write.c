@@ -1,6 +1,9 @@
 /* Clouds as LAS files. One that was read from LAS or LAZ is written as its file was, but for what changed; others are LAS 1.4. */
 #include "runtime/io/las_write.h"
 #include "runtime/io/column.h"
+#include "runtime/io/format.h"
+#include "runtime/io/laszip_library.h"
+#include "runtime/io/laz_pack.h"
 #include "runtime/io/writing.h"
 
 #include <inttypes.h>
@@ -163,9 +166,36 @@ static enum pnet_status put_block(const struct pnet_las_writer *w,
     return st;
 }
 
-/* Makes all records of a piece, and writes them to `f`, or sums them up if it is NULL. */
-static enum pnet_status put_records(
-    struct pnet_las_writer *w, const struct pnet_las_piece *piece, FILE *f, struct pnet_error *e)
+/* What becomes of some records. */
+typedef enum pnet_status use_rows(struct pnet_las_writer *w, void *to, const uint8_t *records,
+    int64_t rows, struct pnet_error *e);
+
+static enum pnet_status sum_rows(
+    struct pnet_las_writer *w, void *to, const uint8_t *records, int64_t rows, struct pnet_error *e)
+{
+    (void)to, (void)e;
+    pnet_las_summary_add(&w->summary, &w->layout, records, rows);
+    return PNET_OK;
+}
+
+static enum pnet_status write_rows(
+    struct pnet_las_writer *w, void *to, const uint8_t *records, int64_t rows, struct pnet_error *e)
+{
+    (void)e; /* the owner of the stream handles its errors */
+    fwrite(records, w->layout.record, (size_t)rows, to);
+    return PNET_OK;
+}
+
+static enum pnet_status pack_rows(
+    struct pnet_las_writer *w, void *to, const uint8_t *records, int64_t rows, struct pnet_error *e)
+{
+    (void)w;
+    return pnet_laz_pack(to, records, rows, e);
+}
+
+/* Makes all records of a piece, block after block. */
+static enum pnet_status put_records(struct pnet_las_writer *w, const struct pnet_las_piece *piece,
+    use_rows *use, void *to, struct pnet_error *e)
 {
     const struct pnet_cloud *c = piece->c;
     enum pnet_status st = PNET_OK;
@@ -175,10 +205,7 @@ static enum pnet_status put_records(
     for (int64_t first = 0; first < c->rows && !st; first += most) {
         int64_t some = c->rows - first < most ? c->rows - first : most;
         st = put_block(w, piece, first, some, block, e);
-        if (!st && f)
-            fwrite(block, w->layout.record, (size_t)some, f);
-        else if (!st)
-            pnet_las_summary_add(&w->summary, &w->layout, block, some);
+        if (!st) st = use(w, to, block, some, e);
     }
     free(block);
     return st;
@@ -223,7 +250,7 @@ static enum pnet_status see_rows(
     enum pnet_status st = check_kept(w, c, e);
     if (st) return st;
     if (writing->pass == SUM_UP) /* what does not fit is found before anything is written */
-        return put_records(w, &piece, NULL, e);
+        return put_records(w, &piece, sum_rows, NULL, e);
     pnet_las_fit_add(w, &piece);
     for (int a = 0; a < 3 && !w->k; a++) see_axis(&w->reach[a], &piece, a);
     return PNET_OK;
@@ -244,15 +271,21 @@ static enum pnet_status place(struct pnet_writing *writing, struct pnet_error *e
     return st;
 }
 
-static enum pnet_status write_head(struct pnet_writing *writing, struct pnet_error *e)
+/* Makes the head of the LAS file. The caller frees it. */
+static enum pnet_status make_head(
+    const struct pnet_las_writer *w, uint8_t **head, size_t *size, struct pnet_error *e)
 {
-    const struct pnet_las_writer *w = writing->own;
     const struct pnet_las_frame frame = {
         .layout = &w->layout, .summary = &w->summary, .extras = w->extras, .relaid = w->relaid};
+    return w->k ? pnet_las_make_head(w->k, &frame, head, size, e)
+                : pnet_las_new_head(&frame, head, size, e);
+}
+
+static enum pnet_status write_head(struct pnet_writing *writing, struct pnet_error *e)
+{
     uint8_t *head = NULL;
     size_t size = 0;
-    enum pnet_status st = w->k ? pnet_las_make_head(w->k, &frame, &head, &size, e)
-                               : pnet_las_new_head(&frame, &head, &size, e);
+    enum pnet_status st = make_head(writing->own, &head, &size, e);
     if (!st) fwrite(head, 1, size, writing->f);
     free(head);
     return st;
@@ -263,19 +296,23 @@ static enum pnet_status put_rows(
 {
     const struct pnet_las_piece piece = {.c = c, .first = writing->file_done};
     enum pnet_status st = check_kept(writing->own, c, e);
-    return st ? st : put_records(writing->own, &piece, writing->f, e);
+    return st ? st : put_records(writing->own, &piece, write_rows, writing->f, e);
 }
 
-static void write_tail(struct pnet_writing *writing)
+static enum pnet_status write_tail(struct pnet_writing *writing, struct pnet_error *e)
 {
     const struct pnet_las_writer *w = writing->own;
+    (void)e;
     if (w->k) fwrite(w->k->tail, 1, w->k->tail_size, writing->f);
+    return PNET_OK;
 }
 
 static void free_writing(struct pnet_writing *writing)
 {
     struct pnet_las_writer *w = writing->own;
     pnet_las_layout_free(&w->layout);
+    pnet_laz_pack_free(w->packer);
+    free(w->head);
     free(w->fits);
     free(w->sources);
     free(w->extras);
@@ -290,3 +327,61 @@ const struct pnet_writing_kind pnet_las_writing = {.size = sizeof(struct pnet_la
     .put = put_rows,
     .tail = write_tail,
     .free = free_writing};
+
+/* ---- LAZ: the head says where the compressed points end, so it is written behind them ---- */
+
+static enum pnet_status begin_packing(struct pnet_writing *writing, struct pnet_error *e)
+{
+    struct pnet_las_writer *w = writing->own;
+    enum pnet_status st = make_head(w, &w->head, &w->head_size, e);
+    return st ? st : pnet_laz_pack_new(w->path, w->layout.format, w->layout.record, &w->packer, e);
+}
+
+static enum pnet_status pack_piece(
+    struct pnet_writing *writing, const struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct pnet_las_writer *w = writing->own;
+    const struct pnet_las_piece piece = {.c = c, .first = writing->file_done};
+    enum pnet_status st = check_kept(w, c, e);
+    return st ? st : put_records(w, &piece, pack_rows, w->packer, e);
+}
+
+/* Writes the compressed points behind the head of LAZ that belongs to that of LAS. */
+static enum pnet_status write_packed(struct pnet_writing *writing, struct pnet_error *e)
+{
+    struct pnet_las_writer *w = writing->own;
+    const struct pnet_las_frame frame = {
+        .layout = &w->layout, .summary = &w->summary, .extras = w->extras, .relaid = w->relaid};
+    struct pnet_laz_packed packed = {.vlr = NULL};
+    uint8_t *laz_head = NULL, table[8];
+    enum pnet_status st = pnet_laz_pack_end(w->packer, &packed, e);
+    if (!st)
+        st = pnet_las_pack_head(w->head, w->head_size, packed.points_size, &frame, packed.vlr,
+            packed.vlr_size, &laz_head, e);
+    if (!st) {
+        uint64_t points_at = w->head_size + packed.vlr_size;
+        pnet_las_store(
+            table, 0, points_at + pnet_las_load(packed.points, 0, sizeof table), sizeof table);
+        fwrite(laz_head, 1, points_at, writing->f);
+        fwrite(table, 1, sizeof table, writing->f);
+        fwrite(packed.points + sizeof table, 1, packed.points_size - sizeof table, writing->f);
+        st = write_tail(writing, e);
+    }
+    free(laz_head);
+    return st;
+}
+
+const struct pnet_writing_kind pnet_laz_writing = {.size = sizeof(struct pnet_las_writer),
+    .begin = begin_writing,
+    .see = see_rows,
+    .seen = place,
+    .head = begin_packing,
+    .put = pack_piece,
+    .tail = write_packed,
+    .free = free_writing};
+
+enum pnet_status pnet_laz_check_output(const char *path, struct pnet_error *e)
+{
+    const struct pnet_laszip_library *l;
+    return pnet_laszip_open(path, &l, e);
+}

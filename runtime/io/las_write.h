@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+struct pnet_laz_packer;
+
 /* Where the values of a part come from. */
 struct pnet_las_source {
     const struct pnet_field
@@ -41,6 +43,9 @@ struct pnet_las_writer {
     bool *placed;                    /* fields that have a part */
     bool relaid;                     /* the layout is not that of the file that was read */
     struct pnet_las_summary summary;
+    struct pnet_laz_packer *packer; /* of LAZ, like the next line */
+    uint8_t *head;                  /* [head_size] of the LAS file */
+    size_t head_size;
 };
 
 /* Rows that are written: those of a piece. */

@@ -39,12 +39,12 @@ struct pnet_writing_kind {
     enum pnet_status (*head)(struct pnet_writing *w, struct pnet_error *e);
     enum pnet_status (*put)(
         struct pnet_writing *w, const struct pnet_cloud *piece, struct pnet_error *e);
-    void (*tail)(struct pnet_writing *w);
+    enum pnet_status (*tail)(struct pnet_writing *w, struct pnet_error *e);
     void (*free)(struct pnet_writing *w); /* what `own` owns; called after any failure too */
 };
 
 extern const struct pnet_writing_kind pnet_ply_writing, pnet_pcd_writing, pnet_las_writing,
-    pnet_npy_writing, pnet_kitti_writing, pnet_table_writing;
+    pnet_laz_writing, pnet_npy_writing, pnet_kitti_writing, pnet_table_writing;
 
 /* Returns how a file of that name is written. NULL: as no format, with the message of pnet_cloud_check_output. */
 const struct pnet_writing_kind *pnet_format_writing(const char *path, struct pnet_error *e);

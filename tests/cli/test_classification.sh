@@ -144,14 +144,8 @@ infer 2 "$work/in.las" "$work/none.npy" --classification asprs
 says 'none.npy: an .npy holds the scores alone'
 infer 2 "$work/in.las" "$work/none.las" --classification asprs --value tiny.d.relu
 says 'the result is no class for each point'
-infer 2 "$work/in.las" "$work/none.laz"
-says 'none.laz: LAZ is read, and not written: write .las'
-infer 2 "$work/*n.las" "$work/none" --format laz
-says 'LAZ is read, and not written: write .las'
 infer 2 "$work/in.las" "$work/none.foo"
 says 'none.foo: expected a name ending in .ply, .pcd, .las'
-run 2 register "$work/in.las" "$work/in.las" --from "$work/identity.txt" -o "$work/none.laz"
-says 'write .las'
 check "nothing is left" test -z "$(find "$work" -name 'none*')"
 sed 's/^classes: .*/classes: [a, b, c, d, e, f, g, h, i, j, k, l]/' "$work/set/dataset.yaml" >"$work/set/other.yaml"
 printf 'data: set/other.yaml\nsteps: 1\nbatch_size: 1\neval_every: 0\n' >"$work/other.yaml"

@@ -1,6 +1,8 @@
 """Compares what pnetc wrote with what other programs read: laspy, with lazrs for compressed points, plyfile and NumPy.
 
 readers.py kept IN OUT.las       OUT has the header, records and points of IN, LAS or LAZ
+readers.py packed OUT.las OUT.laz  OUT.laz is OUT.las, compressed: for lazrs and LASzip
+readers.py make OUT.las          writes a file of several chunks, with extra dimensions and extended records
 readers.py las OUT.las TEXT.csv  laspy finds the values that TEXT has, which pnetc read from OUT
 readers.py ply OUT.ply TEXT.csv  the same for plyfile
 readers.py labels S.npy F CODES  F has the codes, with commas between, of the classes with the highest scores in S.npy; no row of NaN
@@ -37,6 +39,41 @@ def check_kept(first, second):
     assert a.points.array.tobytes() == b.points.array.tobytes(), "points"
     assert records(a) == records(b), f"{records(a)}, not {records(b)}"
     assert not b.header.are_points_compressed
+
+
+def check_packed(plain, compressed):
+    a = laspy.read(plain)
+    for backend in laspy.LazBackend.detect_available():
+        b = laspy.read(compressed, laz_backend=backend)
+        assert b.header.are_points_compressed
+        for name in HEADER:
+            u, v = getattr(a.header, name), getattr(b.header, name)
+            assert np.array_equal(u, v), f"{name}: {u}, not {v}"
+        assert a.header.point_format == b.header.point_format, b.header.point_format
+        assert a.points.array.tobytes() == b.points.array.tobytes(), f"points, by {backend}"
+        assert records(a) == records(b), f"{records(a)}, not {records(b)}"
+    assert laspy.LazBackend.Lazrs.is_available()
+
+
+def make(path):
+    n, random = 120_001, np.random.default_rng(7)
+    header = laspy.LasHeader(version="1.4", point_format=8)
+    header.add_extra_dim(laspy.ExtraBytesParams("height", "float32"))
+    header.add_extra_dim(laspy.ExtraBytesParams("pair", "2int16"))
+    header.scales, header.offsets = [0.001] * 3, [154000, 463000, 0]
+    las = laspy.LasData(header)
+    for name, values in zip("XYZ", np.cumsum(random.integers(-9, 10, (3, n)), axis=1)):
+        setattr(las, name, values)
+    for name in list(las.point_format.dimension_names)[3:]:
+        of = las[name]
+        top = 2 ** of.dtype.itemsize if name == "height" else {"return_number": 15, "number_of_returns": 15}.get(name)
+        most = las.point_format.dimension_by_name(name).num_bits
+        top = top or 2 ** min(most, 15)
+        values = random.integers(0, top, (n, 2) if name == "pair" else n)
+        las[name] = values / 8 if name in ("gps_time", "height") else values
+    las.vlrs.append(laspy.VLR("pnet", 7, "a record", b"seven"))
+    las.evlrs = laspy.vlrs.vlrlist.VLRList([laspy.VLR("pnet", 8, "an extended record", b"eight" * 20000)])
+    las.write(path)
 
 
 def read_text(path):
@@ -97,4 +134,4 @@ def check_labels(scores, path, codes):
 
 
 if __name__ == "__main__":
-    {"kept": check_kept, "las": check_las, "ply": check_ply, "labels": check_labels}[sys.argv[1]](*sys.argv[2:])
+    {"kept": check_kept, "packed": check_packed, "make": make, "las": check_las, "ply": check_ply, "labels": check_labels}[sys.argv[1]](*sys.argv[2:])

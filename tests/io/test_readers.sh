@@ -1,5 +1,6 @@
 # What pnetc writes as LAS, PLY and labels holds the same for independent readers. PNET_READERS_PYTHON names a Python with laspy, lazrs and
-# plyfile, which `sh tests/venv.sh readers` makes; without it the test is skipped.
+# plyfile, which `sh tests/venv.sh readers` makes; without it the test is skipped. LAZ is compared where PNET_LASZIP_LIBRARY names a
+# liblaszip, as `sh tests/venv.sh laszip` does.
 . tests/cli/common.sh
 [ "${PNET_READERS_PYTHON-}" ] || { echo 'skipped: PNET_READERS_PYTHON names no Python'; exit 77; }
 readers() { # ARGUMENTS of readers.py
@@ -22,6 +23,37 @@ for file in tests/fuzz/seeds/las/*; do
     count=$((count + 1))
 done
 check "$count files" test $count -gt 15
+
+# The same as LAZ, and files of several chunks and with records behind the points. What is read back is what was compressed.
+packed() { # IN
+    convert "$1" "$work/plain.las"
+    convert "$1" "$work/packed.laz"
+    readers packed "$work/plain.las" "$work/packed.laz"
+    convert "$work/packed.laz" "$work/unpacked.las"
+    same "$work/plain.las" "$work/unpacked.las"
+    count=$((count + 1))
+}
+if [ "${PNET_LASZIP_LIBRARY-}" ]; then
+    count=0
+    for file in tests/fuzz/seeds/las/*; do
+        case $file in
+        */empty* | */old3.laz) ;;
+        */format4.* | */format5.* | */format9.* | */format10.*)
+            run 2 register "$file" "$file" --from "$work/identity.txt" -o "$work/none.laz" -q
+            says 'are not written as LAZ: write .las'
+            check "nothing is left" test ! -e "$work/none.laz"
+            ;;
+        *) packed "$file" ;;
+        esac
+    done
+    check "$count files" test $count -gt 15
+    readers make "$work/many.las"
+    packed "$work/many.las"
+    same "$work/many.las" "$work/plain.las"
+    check "it is smaller" test "$(wc -c <"$work/packed.laz")" -lt "$(wc -c <"$work/many.las")"
+else
+    echo 'LAZ is not compared: PNET_LASZIP_LIBRARY names no liblaszip'
+fi
 
 # Text with all types of numbers, as LAS and PLY. These have the values that are written as text again. plyfile reads no integers of
 # 64 bits, which PLY has where double does not hold them.
@@ -66,13 +98,19 @@ for ending in las ply; do
 done
 for to in las csv; do infer "$work/all.las" "$work/coded.$to" --classification a=2,b=3,c=4,d=5,e=6; done
 readers las "$work/coded.las" "$work/coded.csv"
+if [ "${PNET_LASZIP_LIBRARY-}" ]; then
+    infer "$work/all.las" "$work/coded.laz" --classification a=2,b=3,c=4,d=5,e=6
+    readers packed "$work/coded.las" "$work/coded.laz"
+    infer "$work/all.ply" "$work/result.laz" # of a cloud that was no LAS
+    infer "$work/all.ply" "$work/result.las"
+    readers packed "$work/result.las" "$work/result.laz"
+fi
 
 # Labels alone.
 infer "$work/all.ply" "$work/scores.npy"
-codes=10,252,11,15,18,20,30,31,32,40,44,48
 for output in a.label a_lidarseg.bin; do
-    infer "$work/all.ply" "$work/$output" --classification "$(echo $codes | awk -F, '{ for (i = 1; i <= NF; i++) printf "%s%d=%d", i > 1 ? "," : "", i - 1, $i }')"
-    readers labels "$work/scores.npy" "$work/$output" $codes
+    infer "$work/all.ply" "$work/$output" --classification a=10,b=252,c=11,d=15,e=18,f=20,g=30,h=31,i=32,j=40,k=44,l=48
+    readers labels "$work/scores.npy" "$work/$output" 10,252,11,15,18,20,30,31,32,40,44,48
 done
 infer "$work/all.ply" "$work/a.txt" --format scannet
 readers labels "$work/scores.npy" "$work/a.txt" 0,1,2,3,4,5,6,7,8,9,10,11
