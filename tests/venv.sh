@@ -1,9 +1,11 @@
 # Usage: sh tests/venv.sh wheel | cuobjdump | readers | laszip | torch [VERSION]
 # Prints the path of a Python that has what tests need from PyPI. PNET_WHEEL_PYTHON gives it to test_wheel, PNET_READERS_PYTHON to
-# test_readers and test_h5py, PNET_TORCH_PYTHON to the tests with PyTorch. With `laszip` it prints the path of a liblaszip for
-# PNET_LASZIP_LIBRARY, with which test_readers compares LAZ too: LASzip 3.5.1, compiled from a package that has its sources. PyTorch is of this VERSION, such as 2.4.1, or the newest;
-# PNET_TORCH_INDEX is another index of packages for it, for example one of builds for the CPU alone, which are smaller.
-# Makes a virtual environment once, in the folder pnet/wheel, pnet/cuobjdump, pnet/readers, pnet/laszip or pnet/torch-VERSION of the user's cache.
+# test_readers, test_h5py and test_scans, PNET_TORCH_PYTHON to the tests with PyTorch. PyTorch is of this VERSION, such as 2.4.1, or
+# the newest; PNET_TORCH_INDEX is another index of packages for it, for example one of builds for the CPU alone, which are smaller.
+# Of `laszip` it prints the path of a liblaszip, LASzip 3.5.1, which it compiles from a package that has the sources:
+# PNET_LASZIP_LIBRARY gives it to test_readers.
+# Makes a virtual environment once, in the folder pnet/wheel, pnet/cuobjdump, pnet/readers, pnet/laszip or pnet/torch-VERSION of the
+# user's cache.
 set -eu
 cd "$(dirname "$0")/.."
 index=
@@ -18,7 +20,7 @@ cuobjdump)
     ;;
 readers)
     name=readers
-    packages='numpy laspy lazrs plyfile h5py'
+    packages='numpy laspy lazrs plyfile h5py pye57'
     ;;
 laszip)
     name=laszip
@@ -42,8 +44,8 @@ make_laszip() { # FOLDER PYTHON
     (
         cd "$1"/source/laszip-*/src/vendor/LASzip-*
         rm src/laszipper.cpp src/lasunzipper.cpp # of an older interface
-        c++ -std=c++17 -O2 -fPIC -shared -w -DUNORDERED -DHAVE_UNORDERED_MAP=1 -DLASZIPDLL_EXPORTS -Iinclude -Iinclude/laszip src/*.cpp \
-            -o "$1/liblaszip.so" >&2
+        c++ -std=c++17 -O2 -fPIC -shared -w -DUNORDERED -DHAVE_UNORDERED_MAP=1 -DLASZIPDLL_EXPORTS -Iinclude -Iinclude/laszip \
+            src/*.cpp -o "$1/liblaszip.so" >&2
     )
     rm -rf "$1/source"
 }

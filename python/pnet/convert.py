@@ -1,6 +1,8 @@
-"""python -m pnet.convert FILE.pth -o FILE.safetensors: the tensors of a PyTorch checkpoint in a file that pnetc import reads.
+"""python -m pnet.convert: files that pnetc does not read as files that it reads.
 
-Needs PyTorch, which reads the checkpoint. docs/weights.md shows it at work.
+FILE.pth -o FILE.safetensors: the tensors of a PyTorch checkpoint, for pnetc import. Needs PyTorch, which reads the checkpoint.
+docs/weights.md shows it at work.
+FILE.e57 or FILE.ptx -o OUT.ply, OUT.npy or FOLDER: the scans of a file, each in its place (docs/formats.md). E57 needs pye57.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import os
 import struct
 import sys
 import tempfile
+
+from pnet import scans
 
 # The keys under which checkpoints keep their tensors, the first one that is there counts.
 WRAPPERS = ("state_dict", "model_state_dict", "model")
@@ -168,38 +172,71 @@ def read(path, torch, allow=()):
                       "you trust, such as argparse.Namespace)") from None
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(
-        prog="python -m pnet.convert",
-        description="Writes the tensors of a PyTorch checkpoint as a safetensors file, for pnetc import. Of wrappers "
-        "(state_dict, model_state_dict, model) it takes what is inside; a prefix module. of all names is left out.")
-    parser.add_argument("checkpoint", metavar="FILE.pth")
-    parser.add_argument("-o", "--output", metavar="FILE.safetensors", required=True)
-    parser.add_argument("--allow", metavar="MODULE.CLASS", action="append", default=[],
-                        help="load objects of this class, too; may be repeated")
-    parser.add_argument("-q", "--quiet", action="store_true")
-    o = parser.parse_args(arguments)
+def _complain(path, text, code):
+    print(f"pnet.convert: {path}: {text}", file=sys.stderr)
+    return code
+
+
+def convert_scans(o):
+    """Writes the scans of an E57 or PTX file. The exit code."""
+    try:
+        files = scans.convert(o.input, o.output, o.scans)
+    except scans.Absent as e:
+        print(f"pnet.convert: {e}", file=sys.stderr)
+        return 1
+    except scans.Refused as e:
+        return _complain(o.input, e, 4)
+    for path, scan in files:
+        write(path, scans.encode(scan, path))
+        lost = f"; left out, without a return: {scan.lost} points" if scan.lost else ""
+        left = f"; left out, fields: {', '.join(map(_shown, scan.left))}" if scan.left else ""
+        if not o.quiet:
+            print(f"{_shown(path)}: {len(scan)} points{lost}{left}")
+    return 0
+
+
+def convert_checkpoint(o):
+    """Writes the tensors of a checkpoint. The exit code."""
     try:
         torch = importlib.import_module("torch")
     except ImportError:
         print("pnet.convert: needs PyTorch, and this Python has none: pip install torch", file=sys.stderr)
         return 1
     try:
-        tensors, others = collect(read(o.checkpoint, torch, o.allow), torch)
+        tensors, others = collect(read(o.input, torch, o.allow), torch)
         write(o.output, encode(tensors, torch))
     except Refused as e:
-        print(f"pnet.convert: {o.checkpoint}: {e}", file=sys.stderr)
-        return 4
-    except MemoryError:
-        print("pnet.convert: out of memory", file=sys.stderr)
-        return 5
-    except OSError as e:
-        print(f"pnet.convert: {e.filename or o.output}: {e.strerror}", file=sys.stderr)
-        return 1
+        return _complain(o.input, e, 4)
     if not o.quiet:
         left = f"; left out, no tensors: {', '.join(map(repr, others))}" if others else ""
         print(f"{_shown(o.output)}: {len(tensors)} tensors{left}")
     return 0
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m pnet.convert",
+        description="Writes files that pnetc does not read as files that it reads. The tensors of a PyTorch checkpoint become a "
+        "safetensors file, for pnetc import: of wrappers (state_dict, model_state_dict, model) it takes what is inside; a prefix "
+        "module. of all names is left out. The scans of an E57 or PTX file become a cloud, .ply or .npy, or a file for each scan "
+        "in a folder, each moved by its pose; points without a return are left out.")
+    parser.add_argument("input", metavar="FILE")
+    parser.add_argument("-o", "--output", metavar="OUT", required=True,
+                        help="FILE.safetensors; of scans OUT.ply, OUT.npy or FOLDER")
+    parser.add_argument("--allow", metavar="MODULE.CLASS", action="append", default=[],
+                        help="of a checkpoint: load objects of this class, too; may be repeated")
+    parser.add_argument("--scans", choices=("one", "each"),
+                        help="one cloud of all scans, which -o names, or a file for each in the folder -o (default: as -o says)")
+    parser.add_argument("-q", "--quiet", action="store_true")
+    o = parser.parse_args(arguments)
+    try:
+        found = os.path.isfile(o.input) and scans.kind(o.input)
+        return convert_scans(o) if found else convert_checkpoint(o)
+    except MemoryError:
+        print("pnet.convert: out of memory", file=sys.stderr)
+        return 5
+    except OSError as e:
+        return _complain(e.filename or o.output, e.strerror, 1)
 
 
 if __name__ == "__main__":

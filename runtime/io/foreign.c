@@ -11,9 +11,8 @@ static const struct {
     const char *text;
 } known[] = {
     {"ASTM-E57", 8,
-        "an E57 file; save the points of a scan: python3 -c \"import pye57, numpy; d = "
-        "pye57.E57('IN.e57').read_scan(0, ignore_missing_fields=True); numpy.savez('OUT.npz', "
-        "x=d['cartesianX'], y=d['cartesianY'], z=d['cartesianZ'])\""},
+        "an E57 file, which may hold several scans, each in its own frame; convert it, with pye57 "
+        "installed: python -m pnet.convert IN.e57 -o OUT.ply"},
     {"\x1f\x8b\x08", 3, "compressed by gzip; unpack it first: gzip -dc IN.gz > OUT"},
     {"BZh", 3, "compressed by bzip2; unpack it first: bzip2 -dc IN.bz2 > OUT"},
     {"\xfd"
@@ -116,7 +115,7 @@ const char *pnet_foreign(const struct pnet_bytes *b, const char *path)
         return "an STL mesh; convert it: python3 -c \"import trimesh; "
                "trimesh.load('IN.stl').export('OUT.off')\"";
     if (is_ptx(b))
-        return "a PTX file, which may hold several scans, each in its own frame; convert it, for "
-               "example with pdal translate IN.ptx OUT.ply";
+        return "a PTX file, which may hold several scans, each in its own frame; convert it: "
+               "python -m pnet.convert IN.ptx -o OUT.ply";
     return NULL;
 }

@@ -14,7 +14,7 @@ sys.modules["torch"] = None  # as where there is none
 from pnet import convert
 sys.exit(convert.main(["a.pth", "-o", "b.safetensors"]))' >"$work/out" 2>"$work/err"
 [ $? = 1 ] && grep -q 'needs PyTorch' "$work/err" && [ ! -s "$work/out" ] || { echo 'without PyTorch:'; cat "$work/err"; status=1; }
-"$python" -m pnet.convert --help | grep -q -- '--output FILE.safetensors' || { echo 'no help'; status=1; }
+"$python" -m pnet.convert --help | grep -q -- 'FILE.safetensors; of scans OUT.ply' || { echo 'no help'; status=1; }
 [ $status = 0 ] || exit 1
 torch=
 for one in "${PNET_TORCH_PYTHON:-python3}" "$python"; do

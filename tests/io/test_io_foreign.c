@@ -28,7 +28,7 @@ static void check_formats(const char *folder)
     static const struct {
         const char *name, *format, *remedy, *data;
         size_t size; /* of the data, which zeros follow up to 64 bytes */
-    } files[] = {{"a.e57", "an E57 file", "pye57", "ASTM-E57\1", 9},
+    } files[] = {{"a.e57", "an E57 file", "python -m pnet.convert IN.e57 -o", "ASTM-E57\1", 9},
         {"a.ply.gz", "gzip", "gzip -dc", "\x1f\x8b\x08\x00", 4},
         {"a.bin", "gzip", "gzip -dc", "\x1f\x8b\x08\x08", 4},
         {"a.txt.bz2", "bzip2", "bzip2 -dc", "BZh91AY&SY", 10},
@@ -53,10 +53,10 @@ static void check_formats(const char *folder)
     }
     expect_refused(
         files_path(folder, "a.parquet"), "PAR1........PAR1", 16, "a Parquet file", "read_parquet");
-    expect_refused(
-        files_path(folder, "a.ptx"), PTX, sizeof PTX - 1, "a PTX file", "pdal translate");
-    expect_refused(
-        files_path(folder, "a.txt"), PTX, sizeof PTX - 1, "a PTX file", "pdal translate");
+    expect_refused(files_path(folder, "a.ptx"), PTX, sizeof PTX - 1, "a PTX file",
+        "python -m pnet.convert IN.ptx -o");
+    expect_refused(files_path(folder, "a.txt"), PTX, sizeof PTX - 1, "a PTX file",
+        "python -m pnet.convert IN.ptx -o");
     expect_refused(files_path(folder, "a.stl"), STL, sizeof STL - 1, "an STL mesh", "trimesh.load");
     uint8_t stl[84 + 50] = {0};
     stl[80] = 1;
