@@ -6,6 +6,7 @@
 #include "runtime/io/pieces.h"
 #include "tests/heap.h"
 #include "tests/io/files.h"
+#include "tests/io/writer.h"
 
 #include <dirent.h>
 
@@ -85,6 +86,36 @@ static void check_writing(const char *folder, const char *name, const struct pne
         if (!failed) return;
     }
     CHECKF(0, "%s: never written", path);
+}
+
+/* Reads a file in pieces, and writes them. */
+static enum pnet_status write_pieces(const char *from, const char *path, struct pnet_error *e)
+{
+    return writer_in_pieces(
+        from, &(struct pnet_cloud_hints){.columns = NULL}, 2, WRITER_AS_READ, path, e);
+}
+
+/* The same as check_writing, in pieces: of LAS, with what its records have besides. */
+static void check_writing_pieces(const char *folder, const char *name, const struct pnet_cloud *c)
+{
+    char from[1024];
+    const char *path = files_path(folder, name);
+    snprintf(from, sizeof from, "%s/from.las", folder);
+    CHECK(pnet_cloud_write(from, c, NULL) == PNET_OK);
+    int failed = 1;
+    for (long n = 1; n < 2000 && failed; n++) {
+        struct pnet_error e = {.message = ""};
+        heap_begin(n, false);
+        enum pnet_status status = write_pieces(from, path, &e);
+        failed = heap.calls >= n;
+        heap.counting = false;
+        CHECKF(heap.live == 0, "%s, allocation %ld: %ld blocks lost", path, n, heap.live);
+        CHECKF(failed ? status != PNET_BAD_DATA : status == PNET_OK, "%s: %s", path, e.message);
+        CHECK((status == PNET_OK) == (access(path, F_OK) == 0)); /* no half-written file */
+        remove(path);
+    }
+    CHECKF(!failed, "%s: never written", path);
+    remove(from);
 }
 
 static int ends_with(const char *path, const char *ending)
@@ -200,11 +231,15 @@ int main(void)
     for (int i = 0; i < 4; i++) CHECK(pnet_cloud_add(&c, fields[i], i < 3 ? PNET_U8 : PNET_I64));
     CHECK(pnet_cloud_place(&c, 5, xyz, NULL) == PNET_OK);
     check_seeds(folder);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) check_writing(folder, names[i], &c);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        check_writing(folder, names[i], &c);
+        check_writing_pieces(folder, names[i], &c);
+    }
     pnet_cloud_free(&c);
     CHECK(pnet_cloud_read("tests/fuzz/seeds/las/extra.las", &c, NULL, NULL) == PNET_OK);
     CHECK(pnet_cloud_add(&c, "new", PNET_F32));
     check_writing(folder, "b.las", &c);
+    check_writing_pieces(folder, "b.las", &c);
     pnet_cloud_free(&c);
     check_placing();
     check_batch();

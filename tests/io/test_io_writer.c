@@ -7,22 +7,23 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-enum { MANY = 2500, ENDINGS = 9 };
+enum { MANY = 2100, ENDINGS = 9 }; /* MANY: more than a block of records */
 enum shape { NEAR, WHOLE, GRID, STRAYS, WIDE, HOLES, SHAPES };
 
 static const struct pnet_cloud_hints none = {.columns = NULL};
-static const char *const endings[ENDINGS] = {"out.ply", "out.las", "out.npy", "out.pcd", "out.csv",
+static const char *const endings[ENDINGS] = {"out.las", "out.ply", "out.npy", "out.pcd", "out.csv",
     "out.xyz", "out.pts", "out.bin", "out.pcd.bin"};
 static const char *folder;
 static int written_as[ENDINGS], refused;
 
-/* Writes a file in both ways: all changes and endings, and the sizes of pieces in turn, or each of them. */
-static void check_file(const char *from, const struct pnet_cloud_hints *hints, bool every_size)
+/* Writes a file in both ways: all changes, the first endings, and the sizes of pieces in turn, or each of them. */
+static void check_file(
+    const char *from, const struct pnet_cloud_hints *hints, int first, bool every_size)
 {
     static const int64_t most_rows[] = {1000, 7, INT64_MAX, 1};
     static int turn;
     for (int change = 0; change < WRITER_CHANGES; change++)
-        for (int k = 0; k < ENDINGS; k++)
+        for (int k = 0; k < first; k++)
             for (int s = 0; s < (every_size ? 4 : 1); s++) {
                 char path[1024];
                 bool written;
@@ -88,14 +89,14 @@ static void check_shapes(void)
             if (k == 1 && (shape == HOLES || shape == WIDE)) continue; /* LAS cannot hold them */
             hints.origin = NULL;
             const char *path = make_file((enum shape)shape, MANY, names[k]);
-            check_file(path, &none, k < 2 && shape == STRAYS);
-            if (k < 2 && shape != NEAR) check_file(path, &hints, false);
+            check_file(path, &none, k ? 2 : ENDINGS, k < 2 && shape == GRID);
+            if (k < 2 && shape != NEAR) check_file(path, &hints, 3, false);
             hints.origin = origin;
-            if (k < 2 && shape == GRID) check_file(path, &hints, false);
+            if (k < 2 && shape == GRID) check_file(path, &hints, 3, false);
             remove(path);
         }
     const char *path = make_file(GRID, 0, "in.las");
-    check_file(path, &none, false);
+    check_file(path, &none, ENDINGS, false);
     remove(path);
 }
 
@@ -108,10 +109,10 @@ static void check_las(void)
         make(&l, format < 6 ? 2 : 4, format, NULL, 0, 3);
         memcpy(l.data + l.size, "what follows the points", 24);
         write_file(path, l.data, l.size + 24);
-        check_file(path, &none, true);
+        check_file(path, &none, 1, format == 3 || format == 7);
         set_double(&l, 131, 4e14);
         write_file(path, l.data, l.size);
-        check_file(path, &none, false);
+        check_file(path, &none, 2, false);
     }
     remove(path);
 }
@@ -146,7 +147,7 @@ static void check_extra_dimensions(void)
     CHECK(pnet_cloud_read(path, &c, NULL, NULL) == PNET_OK);
     CHECK(pnet_cloud_field(&c, "height") && pnet_cloud_field(&c, "pair_1"));
     pnet_cloud_free(&c);
-    check_file(path, &none, true);
+    check_file(path, &none, 2, true);
     remove(path);
 }
 
@@ -163,7 +164,7 @@ static void check_laz(void)
             data[k] = (uint8_t)byte;
         }
         write_file(path, data, size);
-        check_file(path, &none, false);
+        check_file(path, &none, 1, false);
     }
     remove(path);
 }
@@ -337,7 +338,7 @@ int main(void)
     check_array();
     for (int k = 0; k < ENDINGS; k++) {
         printf("%s: %d\n", endings[k], written_as[k]);
-        CHECKF(written_as[k] >= 30, "%s: %d", endings[k], written_as[k]);
+        CHECKF(written_as[k] >= 20, "%s: %d", endings[k], written_as[k]);
     }
     printf("refused: %d\n", refused);
     CHECK(refused >= 30);
