@@ -7,6 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether a sanitizer has taken malloc: it keeps freed blocks, so that memory grows. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 static int check_failed;
 static int check_passed;
 

@@ -3,7 +3,7 @@
 #ifndef PNET_TESTS_HEAP_H
 #define PNET_TESTS_HEAP_H
 
-#include "tests/sanitized.h"
+#include "tests/check.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -2,7 +2,6 @@
    rows, and memory is that of a piece. */
 #include "runtime/data/range_scan.h"
 #include "tests/data/folder.h"
-#include "tests/sanitized.h"
 
 #include <inttypes.h>
 #include <sys/resource.h>

@@ -1,7 +1,6 @@
 /* pnetc info of a LAS file takes no more memory for five times as many points. */
 #include "runtime/io/las.h"
 #include "tests/io/files.h"
-#include "tests/sanitized.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
