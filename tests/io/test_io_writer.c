@@ -66,7 +66,7 @@ static const char *make_file(enum shape shape, int64_t rows, const char *name)
     uint8_t *class_ = writer_field(&c, "classification", PNET_U8);
     for (int64_t i = 0; i < rows; i++) {
         intensity[i] = (uint16_t)(i * 7);
-        time[i] = (double)i / 3;
+        time[i] = (double)i / (shape == NEAR ? 4 : 3); /* NEAR: float32 holds all */
         label[i] = (int32_t)(i * 17 - 9);
         class_[i] = (uint8_t)(i % 32);
     }
