@@ -220,7 +220,7 @@ static enum pnet_status check_kept(
     if (c == w->like)
         return pnet_error_set(e, PNET_USAGE,
             "%.400s: the cloud has %" PRId64 " rows, the LAS file that it was read from %" PRId64,
-            w->path, c->file_rows, k->rows);
+            w->path, c->file_rows, w->k->rows);
     return pnet_error_set(e, PNET_USAGE,
         "%.400s: rows without the bytes of the records that they were read from", w->path);
 }

@@ -97,8 +97,10 @@ void pnet_npy_free(struct pnet_npy *a)
 enum pnet_status pnet_npy_begin(const char *path, enum pnet_scalar type, int dims,
     const int64_t *shape, struct pnet_npy_output *o, struct pnet_error *e)
 {
-    if (dims < 0 || dims > PNET_NPY_DIMS)
-        return pnet_error_set(e, PNET_USAGE, "%.500s: an array of %d dimensions", path, dims);
+    if (dims < 0 || dims > PNET_NPY_DIMS) {
+        pnet_error_set(e, PNET_USAGE, "%.500s: an array of %d dimensions", path, dims);
+        return PNET_USAGE;
+    }
     o->item = pnet_scalar_size(type);
     o->left = 1;
     for (int i = 0; i < dims; i++) o->left *= shape[i];
