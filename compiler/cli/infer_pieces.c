@@ -244,7 +244,7 @@ static enum pnet_status run_tiles(struct work *w, struct pnet_error *e)
 
 /* ---- the output ---- */
 
-/* Reads the results of the rows of a piece: result[file_rows, width], with NaN where there is no point, and which rows have one. */
+/* Reads the results of the rows of a piece: result[file_rows, width], with NaN where there is no point. Their rows: row_of. */
 static enum pnet_status results_of(struct work *w, const struct pnet_cloud *c, int64_t first,
     float **result, int64_t **row_of, struct pnet_error *e)
 {

@@ -35,8 +35,8 @@ struct inference {
 void pnet_cli_doubt_frame(
     struct inference *f, int k, const struct pnet_frame *frame, const char *path);
 
-/* Adds the result of points, [rows, width], to their cloud `c`, which pnet_cloud_restore restores. row_of[row of the file]: the row of
-   the result, or -1; NULL: each has its own. */
+/* Adds the result of points, [rows, width], to their cloud `c`, which gets all rows of its file (pnet_cloud_restore).
+   row_of[row of the file]: the row of the result, or -1; NULL: each has its own. */
 enum pnet_status pnet_cli_add_result(struct inference *f, const char *input, struct pnet_cloud *c,
     const float *result, const int64_t *row_of, int width, struct pnet_error *e);
 
