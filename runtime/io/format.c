@@ -63,6 +63,7 @@ static const struct format formats[] = {
         .read = pnet_las_read,
         .writing = &pnet_laz_writing,
         .check_output = pnet_laz_check_output,
+        .doubt = pnet_las_doubt,
         .peek = pnet_las_peek,
         .open = pnet_las_open},
     {.name = "NPY",
@@ -221,6 +222,21 @@ enum pnet_status pnet_format_open(struct pnet_file_parts *parts,
     return f->open(parts, hints, r, c, e);
 }
 
+/* Writes what is doubtful about the cloud of a whole file. */
+static enum pnet_status warn(const struct format *f, const struct pnet_bytes *b, const char *path,
+    const struct pnet_cloud_hints *hints, const struct pnet_cloud *c, char warning[256],
+    struct pnet_error *e)
+{
+    struct pnet_file_parts parts = pnet_file_parts_of(b, path);
+    char doubt[PNET_DOUBT] = "";
+    enum pnet_status status = f->doubt ? f->doubt(&parts, hints->column_count, doubt, e) : PNET_OK;
+    if (status != PNET_OK) return status;
+    if (!*doubt) pnet_doubt_width(c, hints->column_count, doubt);
+    if (!*doubt) pnet_doubt_batch(c, hints->column_count, doubt);
+    pnet_cloud_doubts(c, hints, path, doubt, warning);
+    return PNET_OK;
+}
+
 enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hints *hints,
     struct pnet_cloud *c, char warning[256], struct pnet_error *e)
 {
@@ -231,7 +247,6 @@ enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hi
     if (status != PNET_OK) return status;
     if (strcmp(path, "-") == 0) path = "standard input";
     const struct format *f = recognise(&b, path);
-    char doubt[PNET_DOUBT] = "";
     if (!f)
         status = unknown_format(&b, path, e);
     else if (f->read_as && (hints->column_count || hints->coordinates))
@@ -240,12 +255,7 @@ enum pnet_status pnet_cloud_read_as(const char *path, const struct pnet_cloud_hi
         status = f->read(&b, path, c, e);
     if (status == PNET_OK) status = pnet_cloud_check_unit(c, hints, path, e);
     if (status == PNET_OK && hints->origin) status = pnet_cloud_move_offset(c, hints->origin, e);
-    if (status == PNET_OK && f && warning) {
-        if (f->doubt) f->doubt(&b, path, hints->column_count, doubt);
-        if (!*doubt) pnet_doubt_width(c, hints->column_count, doubt);
-        if (!*doubt) pnet_doubt_batch(c, hints->column_count, doubt);
-        pnet_cloud_doubts(c, hints, path, doubt, warning);
-    }
+    if (status == PNET_OK && f && warning) status = warn(f, &b, path, hints, c, warning, e);
     if (status != PNET_OK) pnet_cloud_free(c);
     pnet_bytes_free(&b);
     return status;

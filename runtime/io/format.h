@@ -19,8 +19,9 @@ enum pnet_status pnet_pcd_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_las_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
-/* Writes that more records follow than the header counts, or "". */
-void pnet_las_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120]);
+/* Writes that more records follow than the header counts, compressed ones too, or "". */
+enum pnet_status pnet_las_doubt(
+    struct pnet_file_parts *f, int names, char text[120], struct pnet_error *e);
 enum pnet_status pnet_npy_cloud_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_npz_cloud_read(
@@ -40,7 +41,8 @@ enum pnet_status pnet_kitti_read_as(const struct pnet_bytes *b, const char *path
     const struct pnet_cloud_hints *hints, struct pnet_cloud *c, struct pnet_error *e);
 /* Writes the reason why the bytes are unlikely to be such records, or "": the file itself does not say what it holds. `names`
    is the number of columns that are named, 0: none. */
-void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120]);
+enum pnet_status pnet_kitti_doubt(
+    struct pnet_file_parts *f, int names, char text[120], struct pnet_error *e);
 enum pnet_status pnet_sydney_read(
     const struct pnet_bytes *b, const char *path, struct pnet_cloud *c, struct pnet_error *e);
 enum pnet_status pnet_off_read(
@@ -74,12 +76,13 @@ void pnet_cloud_begin(struct pnet_cloud *c, const struct pnet_cloud_hints *hints
 enum pnet_status pnet_cloud_check_unit(const struct pnet_cloud *c,
     const struct pnet_cloud_hints *hints, const char *path, struct pnet_error *e);
 
-/* Writes why the bytes are unlikely to be what they are read as, or "". `names`: the number of columns that are named. */
-typedef void pnet_doubt_file(
-    const struct pnet_bytes *b, const char *path, int names, char text[120]);
+/* Writes why a file that has been read is unlikely to be what it is read as, or "". `names`: the number of columns that are
+   named. The first 256 KiB are loaded; it loads what else it looks at. PNET_NO_MEMORY; PNET_FAILED: the file cannot be read any
+   more, or has changed. */
+typedef enum pnet_status pnet_doubt_file(
+    struct pnet_file_parts *f, int names, char text[120], struct pnet_error *e);
 /* Recognises a file, of which the first 4 KiB and the last 64 bytes are loaded, and opens it in its format, which may have
-   something to doubt: *doubt, or NULL; it looks at the first 256 KiB. PNET_BAD_DATA; PNET_USAGE: the format is read as a
-   whole. */
+   something to doubt: *doubt, or NULL. PNET_BAD_DATA; PNET_USAGE: the format is read as a whole. */
 struct pnet_rows;
 enum pnet_status pnet_format_open(struct pnet_file_parts *parts,
     const struct pnet_cloud_hints *hints, struct pnet_rows *r, struct pnet_cloud *c,

@@ -109,14 +109,17 @@ static double odd_share(const float *v, size_t n, int width)
     return (double)odd / (double)all;
 }
 
-void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120])
+enum pnet_status pnet_kitti_doubt(
+    struct pnet_file_parts *f, int names, char text[120], struct pnet_error *e)
 {
+    const struct pnet_bytes *b = &f->bytes;
+    (void)e;
     size_t n = b->size / 4 < LOOK_AT ? b->size / 4 : LOOK_AT;
-    int width = names ? names : usual_width(path);
+    int width = names ? names : usual_width(f->path);
     text[0] = '\0';
-    if (n < LOOK_LEAST) return;
+    if (n < LOOK_LEAST) return PNET_OK;
     float *values = malloc(n * sizeof *values);
-    if (!values) return; /* a warning is no reason to fail */
+    if (!values) return PNET_OK; /* a warning is no reason to fail */
     memcpy(values, b->data, n * sizeof *values);
     bool enough = n >= STEPS_LEAST && n >= 2 * (size_t)width;
     int best = enough ? find_width(values, n, width) : width;
@@ -132,6 +135,7 @@ void pnet_kitti_doubt(const struct pnet_bytes *b, const char *path, int names, c
     else if (odd > 0.01)
         pnet_number_format(text, 120,
             "%.0f%% of its coordinates are no likely float32: is it another format?", 100 * odd);
+    return PNET_OK;
 }
 
 static enum pnet_status begin_writing(struct pnet_writing *w, struct pnet_error *e)

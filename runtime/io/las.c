@@ -122,18 +122,6 @@ static enum pnet_status parse_header(struct las *l, struct pnet_error *e)
     return l->compressed ? PNET_OK : check_count(l, e);
 }
 
-void pnet_las_doubt(const struct pnet_bytes *b, const char *path, int names, char text[120])
-{
-    (void)names;
-    struct pnet_file_parts f = pnet_file_parts_of(b, path);
-    struct las l = {.file = &f, .b = b, .path = path};
-    struct pnet_error e;
-    text[0] = '\0';
-    if (parse_header(&l, &e) == PNET_OK && !l.compressed && count_records(&l) > l.rows)
-        snprintf(text, 120, "the header counts %" PRIu64 " points, %" PRIu64 " more records follow",
-            l.rows, count_records(&l) - l.rows);
-}
-
 /* Adds the parts of an extra dimension. Types 1 to 10 are scalars, the next tens pairs and triples of them (withdrawn, still
    found); 0 is undocumented bytes. */
 static enum pnet_status add_extra(struct las *l, uint64_t at, struct pnet_error *e)
@@ -446,14 +434,37 @@ static const struct pnet_rows_kind compressed = {.reserve = reserve,
     .keep_rows = keep_rows,
     .close = close_las};
 
-/* Reads the header, and the records before the points; opens compressed points. */
-static enum pnet_status read_head(struct las *l, struct pnet_laz *z, struct pnet_error *e)
+/* Finds where the points are, and how compressed ones are to be decoded. */
+static enum pnet_status find_points(struct las *l, struct pnet_laz *z, struct pnet_error *e)
 {
     enum pnet_status status = pnet_file_parts_load_head(l->file, LAS_HEADER_MOST, e);
     if (status == PNET_OK) status = parse_header(l, e);
     if (status == PNET_OK) status = pnet_file_parts_load_head(l->file, l->points_at, e);
     if (status == PNET_OK && l->compressed) status = find_laz(l, z, e);
-    return status == PNET_OK ? parse_layout(l, e) : status;
+    return status;
+}
+
+/* The points that are read have no error: what is wrong behind them is no reason to fail. */
+enum pnet_status pnet_las_doubt(
+    struct pnet_file_parts *f, int names, char text[120], struct pnet_error *e)
+{
+    (void)names;
+    struct las l = {.file = f, .b = &f->bytes, .path = f->path};
+    struct pnet_laz z;
+    struct pnet_error wrong;
+    uint64_t count = 0;
+    text[0] = '\0';
+    enum pnet_status status = find_points(&l, &z, &wrong);
+    if (status == PNET_OK && l.compressed)
+        status = pnet_laz_count(&z, &count, &wrong);
+    else if (status == PNET_OK)
+        count = count_records(&l);
+    if (status == PNET_OK && count > l.rows)
+        snprintf(text, 120, "the header counts %" PRIu64 " points, %" PRIu64 " %s follow", l.rows,
+            count - l.rows, l.compressed ? "or more compressed points" : "more records");
+    if (status == PNET_OK || status == PNET_BAD_DATA) return PNET_OK;
+    if (e) *e = wrong;
+    return status;
 }
 
 /* Opens the file but for compressed points, which `z` is about. */
@@ -466,7 +477,8 @@ static enum pnet_status open_las(struct pnet_file_parts *f, struct pnet_rows *r,
     r->own = l;
     r->kind = &plain;
     pnet_las_summary_begin(&l->summary);
-    enum pnet_status status = read_head(l, z, e);
+    enum pnet_status status = find_points(l, z, e);
+    if (status == PNET_OK) status = parse_layout(l, e);
     if (status == PNET_OK) status = add_columns(l, &r->columns, e);
     if (status != PNET_OK) return status;
     take_units(l, c);

@@ -378,6 +378,41 @@ void pnet_laz_close(struct pnet_laz_reader *u)
     free(u);
 }
 
+/* Sets *count to the points that a chunk holds at least. */
+static enum pnet_status count_chunk(
+    struct pnet_laz_reader *u, const struct chunk *c, uint64_t *count, struct pnet_error *e)
+{
+    size_t record = u->z.record;
+    bool last = c->index + 1 == u->chunks;
+    *count = c->most;
+    if (!last || u->chunk_size == variable_chunks) return PNET_OK;
+    *count = c->size >= record;
+    if (u->compressor != LAYERED || c->size < record + 4) return PNET_OK;
+    /* behind the first point */
+    enum pnet_status status = pnet_file_parts_load(u->z.file, c->at + record, 4, e);
+    if (status == PNET_OK) *count = load(&u->z.file->bytes, c->at + record, 4);
+    return status;
+}
+
+enum pnet_status pnet_laz_count(const struct pnet_laz *z, uint64_t *count, struct pnet_error *e)
+{
+    struct pnet_laz_reader *u;
+    struct chunk c = {.index = 0};
+    uint64_t found = 0, some;
+    *count = 0;
+    enum pnet_status status = pnet_laz_open(z, &u, e);
+    if (status != PNET_OK) return status;
+    uint64_t chunks = u->compressor == UNCHUNKED ? 0 : u->chunks;
+    for (; c.index < chunks && status == PNET_OK; c.index++) {
+        status = next_chunk(u, &c, e);
+        if (status == PNET_OK) status = count_chunk(u, &c, &some, e);
+        if (status == PNET_OK) found += some;
+    }
+    pnet_laz_close(u);
+    if (status == PNET_OK) *count = found;
+    return status;
+}
+
 /* Doubles the room for records, up to all that the header counts. */
 static enum pnet_status grow(
     const struct pnet_laz *z, uint64_t *room, uint8_t **records, struct pnet_error *e)

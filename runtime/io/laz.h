@@ -40,4 +40,9 @@ void pnet_laz_rewind(struct pnet_laz_reader *r);
    those that the header promises. */
 enum pnet_status pnet_laz_unpack(const struct pnet_laz *z, uint8_t **records, struct pnet_error *e);
 
+/* Sets *count to the number of points that the chunks hold at least, of a file whose points can be read. Of old point formats in
+   chunks of one size these are the points up to the first one of the last chunk. 0: nothing tells it. Decodes no points.
+   PNET_BAD_DATA: the table of chunks is damaged behind the points that the header counts. */
+enum pnet_status pnet_laz_count(const struct pnet_laz *z, uint64_t *count, struct pnet_error *e);
+
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What formats are recognised by, and what doubts about bare numbers look at: first bytes, and last ones. */
+/* What formats are recognised by, and what is loaded for their doubts: first bytes, and last ones. */
 enum { HEAD = 1 << 12, DOUBT_HEAD = 1 << 18, TAIL = 64 };
 
 struct pnet_cloud_pieces {
@@ -253,7 +253,7 @@ static enum pnet_status warn(struct pnet_cloud_pieces *p, const struct pnet_clou
     char doubt[PNET_DOUBT] = "";
     enum pnet_status status = PNET_OK;
     if (doubt_file) status = pnet_file_parts_load_head(&p->file, DOUBT_HEAD, e);
-    if (doubt_file && !status) doubt_file(&p->file.bytes, p->file.path, hints->column_count, doubt);
+    if (doubt_file && !status) status = doubt_file(&p->file, hints->column_count, doubt, e);
     if (!*doubt && !status) pnet_doubt_width(&p->outline.cloud, hints->column_count, doubt);
     if (!*doubt && !status) status = doubt_batch(p, hints->column_count, doubt, e);
     if (status) return status;

@@ -3,6 +3,7 @@
 #include "tests/io/files.h"
 #include "tests/io/laz_files.h"
 
+#include "runtime/io/format.h"
 #include "runtime/io/laz.h"
 
 #include <inttypes.h>
@@ -161,6 +162,38 @@ static void check_fewer(const char *name, size_t at, int rows)
     pnet_cloud_free(&c);
 }
 
+/* A header that counts fewer points than the chunks hold is told: exactly where the last chunk says its number, else from the
+   first point of another chunk on. */
+static void check_doubt(const char *name, size_t at, int rows, const char *follow)
+{
+    static struct file f;
+    char text[120], want[120] = "";
+    load(name, &f);
+    if (rows >= 0) set_number(&f, at, (uint64_t)rows, 4);
+    if (*follow)
+        snprintf(want, sizeof want,
+            "the header counts %d points, %s or more compressed points follow", rows, follow);
+    struct pnet_bytes b = bytes_of(f.data, f.size);
+    struct pnet_file_parts parts = pnet_file_parts_of(&b, "a.laz");
+    CHECK(pnet_las_doubt(&parts, 0, text, NULL) == PNET_OK);
+    CHECKF(strcmp(text, want) == 0, "%s with %d: \"%s\"", name, rows, text);
+}
+
+static void check_doubts(void)
+{
+    for (size_t i = 0; i < sizeof laz_files / sizeof *laz_files; i++)
+        check_doubt(laz_files[i].name, 0, -1, "");
+    /* chunks of 50, 50 and 10 points */
+    check_doubt("format1", LEGACY_COUNT, 101, "");
+    check_doubt("format1", LEGACY_COUNT, 100, "1");
+    check_doubt("format1", LEGACY_COUNT, 7, "94");
+    check_doubt("format7", COUNT64, 109, "1");
+    check_doubt("format7", COUNT64, 3, "107");
+    check_doubt("variable1", LEGACY_COUNT, 59, "1");
+    check_doubt("variable8", COUNT64, 1, "59");
+    check_doubt("old1", LEGACY_COUNT, 1, "");
+}
+
 static void check_colours(void)
 {
     static struct file f;
@@ -242,6 +275,7 @@ int main(void)
         check_fewer("format1", LEGACY_COUNT, rows);
         check_fewer("format7", COUNT64, rows);
     }
+    check_doubts();
     check_colours();
     check_refused();
     return check_end();

@@ -382,6 +382,42 @@ static void check_laz(void)
     remove(path);
 }
 
+/* Chunks beyond the first 256 KiB, and their table far behind them: a header that counts fewer points than the chunks hold is
+   told in pieces too. Chunks lie at many places of a page, because what is left of a page stays loaded. */
+static void check_laz_doubt(const char *name, int rows, const char *follow)
+{
+    enum { FAR = 300000, STEPS = 64, STEP = 64, POINT_OFFSET = 96, COUNT32 = 107, COUNT64 = 247 };
+    static uint8_t data[1 << 14], far[2 * FAR + STEPS * STEP + sizeof data];
+    const char *path = files_path(folder, "far.laz");
+    const struct laz_file *l = laz_files;
+    while (strcmp(l->name, name) != 0) l++;
+    size_t size = load_laz(l, data, sizeof data), points = 0, table = 0;
+    memcpy(&points, data + POINT_OFFSET, 4);
+    memcpy(&table, data + points, 8);
+    memcpy(data + (data[25] < 4 ? COUNT32 : COUNT64), &rows, 4);
+    for (size_t more = FAR; more < FAR + STEPS * STEP; more += STEP) {
+        size_t points_to = points + more, table_to = table + more + FAR;
+        struct pnet_cloud_pieces *p;
+        char warning[256], want[120];
+        bool whole;
+        memcpy(data + POINT_OFFSET, &points_to, 4);
+        memcpy(data + points, &table_to, 8);
+        memcpy(far, data, points);
+        memset(far + points, 0, sizeof far - points);
+        memcpy(far + points_to, data + points, table - points);
+        memcpy(far + table_to, data + table, size - table);
+        write_file(path, far, table_to + size - table);
+        const char *wrong = pieces_differ(path, &none, 60, &whole);
+        CHECKF(!wrong && !whole, "%s with %d: %s", name, rows, wrong);
+        snprintf(want, sizeof want,
+            "the header counts %d points, %s or more compressed points follow", rows, follow);
+        CHECK(pnet_cloud_pieces_open(path, &none, 60, &p, warning, NULL) == PNET_OK);
+        CHECKF(strstr(warning, want), "%s with %d: \"%s\"", name, rows, warning);
+        pnet_cloud_pieces_close(p);
+    }
+    remove(path);
+}
+
 /* ---- errors ---- */
 
 /* Files that are cut have the error of the whole reader, and there is one. */
@@ -470,6 +506,10 @@ int main(void)
     check_las();
     check_piece_is_written();
     check_laz();
+    check_laz_doubt("format1", 7, "94");
+    check_laz_doubt("format7", 3, "107");
+    check_laz_doubt("format7", 109, "1");
+    check_laz_doubt("variable8", 1, "59");
     check_cut("a.ply");
     check_cut("a.pcd");
     check_cut("a.npy");
