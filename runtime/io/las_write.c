@@ -330,6 +330,13 @@ const struct pnet_writing_kind pnet_las_writing = {.size = sizeof(struct pnet_la
 
 /* ---- LAZ: the head says where the compressed points end, so it is written behind them ---- */
 
+/* A missing library is told before anything is read or computed. */
+static enum pnet_status begin_laz(struct pnet_writing *writing, struct pnet_error *e)
+{
+    enum pnet_status st = pnet_laz_check_output(writing->path, e);
+    return st ? st : begin_writing(writing, e);
+}
+
 static enum pnet_status begin_packing(struct pnet_writing *writing, struct pnet_error *e)
 {
     struct pnet_las_writer *w = writing->own;
@@ -372,7 +379,7 @@ static enum pnet_status write_packed(struct pnet_writing *writing, struct pnet_e
 }
 
 const struct pnet_writing_kind pnet_laz_writing = {.size = sizeof(struct pnet_las_writer),
-    .begin = begin_writing,
+    .begin = begin_laz,
     .see = see_rows,
     .seen = place,
     .head = begin_packing,
