@@ -29,6 +29,7 @@ struct work {
     int channels;
     int64_t bad;                        /* numbers of results that are not finite */
     struct pnet_tiled_work work;        /* of this run */
+    double network_s;                   /* geometry and layers */
     int64_t done, points, begun_points; /* that have results; at the begin */
     struct pnet_cloud_writer *cloud;    /* of the output; NULL: */
     struct pnet_npy_output npy;         /* of the plain matrix */
@@ -174,10 +175,12 @@ static enum pnet_status run_tile(struct work *w, int64_t tile, struct pnet_error
     int64_t rows = 0, own = 0;
     enum pnet_status st = pnet_tile_store_take(w->store, tile, &b, &is_own, e);
     if (st) return st;
+    double begun = pnet_seconds();
     st = pnet_runner_prepare(s, 0, b, e);
     pnet_batch_free(b);
     if (!st) st = pnet_runner_forward(s, 0, false, 0, e);
     if (!st) st = pnet_runner_result(s, 0, &result, &rows, e);
+    w->network_s += pnet_seconds() - begun;
     for (int64_t i = 0; i < rows && !st; i++) {
         if (!is_own[i]) continue;
         memmove(result + (size_t)own++ * w->width, result + (size_t)i * w->width,
@@ -384,14 +387,25 @@ static enum pnet_status open_file(struct work *w, bool *whole, struct pnet_error
 static enum pnet_status compute_and_write(struct work *w, struct pnet_error *e)
 {
     uint64_t key;
+    double begun = pnet_seconds();
     enum pnet_status st = look(w, e);
     if (!st) st = each_piece(w, put_piece, e);
     if (!st) st = key_of(w, &key, e);
     if (!st) st = pnet_tile_store_begin(w->store, key, e);
+    double sorted = pnet_seconds();
     if (!st) st = run_tiles(w, e);
+    double computed = pnet_seconds();
     if (!st) st = is_matrix(w->output) ? write_matrix(w, e) : write_cloud(w, e);
-    if (!st) pnet_cli_warn_not_finite(w->path, w->bad, w->points * (int64_t)w->width);
-    return st;
+    if (st) return st;
+    pnet_cli_warn_not_finite(w->path, w->bad, w->points * (int64_t)w->width);
+    if (w->f->verbose) {
+        char shown[PNET_PATH_MOST];
+        fprintf(stderr,
+            "%s: %lld points, sort %.1f s, tiles %.1f s, of it network %.1f s, write %.1f s\n",
+            pnet_printable(w->path, shown, sizeof shown), (long long)w->points, sorted - begun,
+            computed - sorted, w->network_s, pnet_seconds() - computed);
+    }
+    return PNET_OK;
 }
 
 enum pnet_status pnet_cli_infer_pieces(
@@ -420,10 +434,10 @@ enum pnet_status pnet_cli_infer_pieces(
         pnet_cli_catch_interrupts();
         st = pnet_tile_store_open(&o, &w.store, e);
         if (!st) st = compute_and_write(&w, e);
-        bool keep = st && w.done > 0;
+        bool keep = st && w.store && pnet_tile_store_has_any(w.store);
         if (keep)
-            pnet_cli_notice("%lld of %lld points are done: the same command goes on from %s",
-                (long long)w.done, (long long)w.points, folder);
+            pnet_cli_notice(
+                "tiles that are done stay in %s: the same command goes on from there", folder);
         pnet_tile_store_close(w.store, keep);
         *done = true;
     }

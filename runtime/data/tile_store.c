@@ -354,3 +354,9 @@ bool pnet_tile_store_has(const struct pnet_tile_store *s, int64_t tile)
 {
     return s->done[tile];
 }
+
+bool pnet_tile_store_has_any(const struct pnet_tile_store *s)
+{
+    struct stat is;
+    return fstat(s->fd[DONE], &is) == 0 && is.st_size > (off_t)sizeof(struct head);
+}

@@ -46,6 +46,8 @@ uint64_t pnet_tile_store_bytes(const struct pnet_tile_store *s);
 int64_t pnet_tile_store_own(const struct pnet_tile_store *s, int64_t tile);
 /* Has the tile its values? */
 bool pnet_tile_store_has(const struct pnet_tile_store *s, int64_t tile);
+/* Has any tile its values, from this work or from one that it may take up again? */
+bool pnet_tile_store_has_any(const struct pnet_tile_store *s);
 
 /* Reads a tile with its margin as a batch of one sample, and for each of its rows whether it is the tile's own; the caller frees
    both. */

@@ -83,6 +83,9 @@ kill_one() {
 }
 check "killed among tiles" kill_one
 check "tiles are left" test -s "$work/killed.las.tiles/values"
+# A run that fails before it comes to the tiles leaves them.
+run 4 infer $model --weights "$work/run" --input "$work/survey.las" -o "$work/killed.las" -q --tile 40cm --map rgb=missing
+says 'stay in'
 check "no output" test ! -e "$work/killed.las"
 infer 0 "$work/survey.las" "$work/killed.las" --tile 40cm
 says 'were done before'

@@ -146,12 +146,14 @@ static void check_again(const struct pnet_plan *p, const struct cloud *c, struct
     need(pnet_cloud_tiles_new(&tiling, c->n, c->xyz, &t, &e), &e, "tiles");
     struct pnet_tile_store *s = fill(p, c, tiling, 700);
     need(pnet_tile_store_begin(s, 11, &e), &e, "begin");
+    CHECK(!pnet_tile_store_has_any(s));
     for (int64_t i = 0; i < t.count; i += 2) {
         give(s, &t, i, 1);
         of_first += t.first[i + 1] - t.first[i];
     }
     pnet_tile_store_close(s, true);
     s = fill(p, c, tiling, 999);
+    CHECK(pnet_tile_store_has_any(s));
     need(pnet_tile_store_begin(s, 11, &e), &e, "begin");
     CHECKF(marked(s) == (t.count + 1) / 2, "%lld tiles stay", (long long)marked(s));
     for (int64_t i = 0; i < t.count; i++)
