@@ -5,6 +5,7 @@ readers.py packed OUT.las OUT.laz  OUT.laz is OUT.las, compressed: for lazrs and
 readers.py make OUT.las          writes a file of several chunks, with extra dimensions and extended records
 readers.py las OUT.las TEXT.csv  laspy finds the values that TEXT has, which pnetc read from OUT
 readers.py ply OUT.ply TEXT.csv  the same for plyfile
+readers.py same OUT.las OUT.ply  both have the same `class` and `score`, row by row, and the same places
 readers.py labels S.npy F CODES  F has the codes, with commas between, of the classes with the highest scores in S.npy; no row of NaN
 """
 
@@ -76,6 +77,16 @@ def make(path):
     las.write(path)
 
 
+def check_same(las_path, ply_path):
+    las, ply = laspy.read(las_path), plyfile.PlyData.read(ply_path)["vertex"]
+    assert len(las.points) == len(ply.data), f"{len(las.points)} rows, not {len(ply.data)}"
+    for name in ("class", "score"):
+        assert np.array_equal(np.asarray(las[name]), ply[name]), name
+    for axis in "xyz":
+        assert np.abs(np.asarray(las[axis]) - ply[axis]).max() < 1e-6, axis
+    assert len(np.unique(ply["class"])) > 1
+
+
 def read_text(path):
     """The columns of a text with names."""
     with open(path, newline="") as file:
@@ -134,4 +145,4 @@ def check_labels(scores, path, codes):
 
 
 if __name__ == "__main__":
-    {"kept": check_kept, "packed": check_packed, "make": make, "las": check_las, "ply": check_ply, "labels": check_labels}[sys.argv[1]](*sys.argv[2:])
+    {"kept": check_kept, "packed": check_packed, "make": make, "las": check_las, "ply": check_ply, "same": check_same, "labels": check_labels}[sys.argv[1]](*sys.argv[2:])

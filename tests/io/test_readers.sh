@@ -106,6 +106,13 @@ if [ "${PNET_LASZIP_LIBRARY-}" ]; then
     readers packed "$work/result.las" "$work/result.laz"
 fi
 
+# A LAZ of several chunks, labelled tile by tile as LAS, has the labels of the whole cloud as PLY.
+readers make "$work/walk.laz"
+run 0 infer tests/cli/tiny.pnet --weights "$work/run" --input "$work/walk.laz" -o "$work/walk.las" --map rgb=intensity*1/65535 --tile 1m
+says 'points and results in'
+infer "$work/walk.laz" "$work/walk.ply" --map rgb=intensity*1/65535
+readers same "$work/walk.las" "$work/walk.ply"
+
 # Labels alone.
 infer "$work/all.ply" "$work/scores.npy"
 for output in a.label a_lidarseg.bin; do
