@@ -181,7 +181,11 @@ static enum pnet_status run_tile(struct work *w, int64_t tile, struct pnet_error
     if (!st) st = pnet_runner_forward(s, 0, false, 0, e);
     if (!st) st = pnet_runner_result(s, 0, &result, &rows, e);
     w->network_s += pnet_seconds() - begun;
-    if (st == PNET_NO_MEMORY) pnet_error_append(e, "; smaller tiles take less: --tile");
+    if (st == PNET_NO_MEMORY) {
+        struct pnet_error why = *e;
+        pnet_error_set(e, st, "smaller tiles take less memory (--tile): ");
+        pnet_error_append(e, why.message);
+    }
     for (int64_t i = 0; i < rows && !st; i++) {
         if (!is_own[i]) continue;
         memmove(result + (size_t)own++ * w->width, result + (size_t)i * w->width,

@@ -96,18 +96,18 @@ check "killed again" kill_one
 infer 0 "$work/survey.las" "$work/killed.las" --tile 40cm --margin 1m
 check "another margin begins anew" hides 'were done before' "$err"
 
-# A cloud that needs ten times the memory that there is goes through: twenty rooms in a row.
-for i in $(seq 0 19); do
+# A cloud that needs ten times the memory that there is goes through: fifty rooms in a row.
+for i in $(seq 0 49); do
     tail -n +2 "$work/plain.csv" | awk -F, -v OFS=, -v i="$i" '{ printf "%.3f,%.3f,%.3f,%s,%s,%s\n", $1 + 345000 + 6 * i, $2, $3, $4, $5, $6 }'
 done >"$work/rows"
 { echo x,y,z,red,green,blue; cat "$work/rows"; } >"$work/row.csv"
 each --input "$work/row.csv" -o "$work/row.ply"
 infer 0 "$work/row.ply" "$work/whole.npy" -q
-infer 5 "$work/row.ply" "$work/none.npy" -q --memory 9MB
-infer 0 "$work/row.ply" "$work/tiled.npy" -q --memory 1MB --tile 1m
+infer 5 "$work/row.ply" "$work/none.npy" -q --memory 20MB
+infer 0 "$work/row.ply" "$work/tiled.npy" -q --memory 2MB --tile 3m
 same "$work/whole.npy" "$work/tiled.npy"
-infer 5 "$work/row.ply" "$work/none.npy" -q --memory 1MB --tile 1km
-says 'smaller tiles take less: --tile'
+infer 5 "$work/row.ply" "$work/none.npy" -q --memory 2MB --tile 1km
+says 'smaller tiles take less memory (--tile): no room'
 
 # Something else of that name is not touched.
 mkdir "$work/mine.las.tiles"
