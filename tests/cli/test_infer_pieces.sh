@@ -34,7 +34,7 @@ each --input "$work/holes.csv" -o "$work/holes.ply"
 each --input "$work/holes.csv" -o "$work/holes.pcd"
 for input in survey.las holes.ply holes.pcd; do
     for ending in las ply pcd npy csv; do
-        [ "${input%.*}" = holes ] && [ $ending = las ] && continue # LAS has no rows without a place
+        case $input.$ending in holes.*.las | holes.pcd.[!n]*) continue ;; esac # LAS has no rows without a place
         infer 0 "$work/$input" "$work/whole.$ending" -q
         infer 0 "$work/$input" "$work/tiled.$ending" -q --tile 1.3m
         same "$work/whole.$ending" "$work/tiled.$ending"

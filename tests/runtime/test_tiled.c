@@ -122,8 +122,9 @@ static void check_case(const struct tiled_case *k, unsigned degrade)
     CHECKF(w.points == k->points && w.computed > w.points && w.largest < w.points,
         "%s: %lld points, %lld computed, %lld at most", k->name, (long long)w.points,
         (long long)w.computed, (long long)w.largest);
-    CHECKF(others(&s, k->edge / 2.9, s.margin / 20, &w) > 0,
-        "%s, degraded %u: a twentieth of the margin is enough", k->name, degrade);
+    if (!degrade)
+        CHECKF(others(&s, k->edge / 2.9, s.margin / 20, &w) > 0,
+            "%s: a twentieth of the margin is enough", k->name);
     close_scene(&s);
 }
 
@@ -176,7 +177,7 @@ static void check_stop(void)
 }
 
 static const struct tiled_case cases[] = {
-    {"models/minkunet18a.pnet", NULL, "v=3mm", 8000, 6, 0.1, 0},
+    {"models/minkunet18a.pnet", NULL, "v=3mm", 5000, 6, 0.1, 0},
     {"models/fcgf.pnet", NULL, "v=1cm", 6000, 6, 0.2, 0},
     {"strides of 3",
         HEAD "  g = grid(p, 4cm * [1, 3, 9])\n"
