@@ -112,6 +112,10 @@ run 0 infer tests/cli/tiny.pnet --weights "$work/run" --input "$work/walk.laz" -
 says 'points and results in'
 infer "$work/walk.laz" "$work/walk.ply" --map rgb=intensity*1/65535
 readers same "$work/walk.las" "$work/walk.ply"
+if [ "${PNET_LASZIP_LIBRARY-}" ]; then
+    infer "$work/walk.laz" "$work/walk_tiled.laz" --map rgb=intensity*1/65535 --tile 1m
+    readers packed "$work/walk.las" "$work/walk_tiled.laz"
+fi
 
 # Labels alone.
 infer "$work/all.ply" "$work/scores.npy"
