@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Memory and time of `pnetc infer --tile` on LAS files of rising size: the peak should not rise with the number of points.
 
-    python3 bench/tiles.py PNETC [--points 1e6,1e7] [--model tests/cli/tiny.pnet] [--set v=20cm] [--tile 200m] [--whole] [--threads N]
+    python3 bench/tiles.py PNETC [--points 1e6,1e7] [--model tests/cli/tiny.pnet] [--set v=20cm] [--tile 200m] [--whole] [--info] [--threads N]
 
 The files are made here, 2.5 points a square metre as of an airborne scan, flight line by flight line; the weights are those of two
 steps on synthetic rooms, since their values do not matter. A row has the largest resident memory (ru_maxrss), the wall time, and
 what `infer -v` says: sorting points into tiles, the tiles, of these the network, writing; then the share of the time that is not the
-network's. --whole runs without tiles as well, and compares the two outputs. Files lie in TMPDIR: some 20 bytes a point and another
-60 while tiles are computed. Needs NumPy.
+network's. --whole runs without tiles as well, and compares the two outputs; --info runs `pnetc info` on the files, and nothing else. Files
+lie in TMPDIR: some 20 bytes a point and another 60 while tiles are computed. Needs NumPy, in a process of its own: a program that
+is started counts the memory of the one that starts it as its own.
 """
 import argparse
 import filecmp
@@ -18,23 +19,19 @@ import subprocess
 import sys
 import tempfile
 
-try:
-    import numpy
-except ImportError as error:
-    sys.exit(f"tiles.py: NumPy is not there: {error}")
-
 PIECE = 1000000
 DENSITY = 2.5
-RECORD = numpy.dtype([("xyz", "<i4", 3), ("intensity", "<u2"), ("rest", "u1", 6)])
+RECORD = [("xyz", "<i4", 3), ("intensity", "<u2"), ("rest", "u1", 6)]
+RECORD_BYTES = 20
 
 
-def head_of(points, side):
+def head_of(numpy, points, side):
     head = numpy.zeros(227, "u1")
     head[:4] = list(b"LASF")
     head[24:26] = 1, 2
     head[94:96] = numpy.array([227], "<u2").view("u1")
     head[96:100] = numpy.array([227], "<u4").view("u1")
-    head[105:107] = numpy.array([RECORD.itemsize], "<u2").view("u1")
+    head[105:107] = numpy.array([RECORD_BYTES], "<u2").view("u1")
     head[107:115] = numpy.array([points, points], "<u4").view("u1")
     scale, offset = [0.001] * 3, [345000.0, 5400000.0, 0.0]
     box = [345000 + side, 345000.0, 5400000 + side, 5400000.0, 30.0, 0.0]
@@ -44,10 +41,14 @@ def head_of(points, side):
 
 def make_las(path, points):
     """Writes an airborne scan: hills, and trees on some of the ground."""
+    try:
+        import numpy
+    except ImportError as error:
+        sys.exit(f"tiles.py: NumPy is not there: {error}")
     side = (points / DENSITY) ** 0.5
     draw = numpy.random.default_rng(5)
     with open(path, "wb") as file:
-        file.write(head_of(points, side))
+        file.write(head_of(numpy, points, side))
         for first in range(0, points, PIECE):
             rows = numpy.arange(first, min(first + PIECE, points))
             records = numpy.zeros(len(rows), RECORD)
@@ -84,6 +85,7 @@ def main():
     o.add_argument("--set", action="append", default=[])
     o.add_argument("--tile", default="200m")
     o.add_argument("--whole", action="store_true")
+    o.add_argument("--info", action="store_true")
     o.add_argument("--threads", default=str(os.cpu_count()))
     o = o.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +97,11 @@ def main():
         print(f"{'points':>10} {'MiB':>7} {'s':>8} {'sort':>7} {'tiles':>7} {'network':>8} {'write':>7}  outside")
         for points in (int(float(n)) for n in o.points.split(",")):
             cloud = folder / "scan.las"
-            make_las(cloud, points)
+            run([sys.executable, __file__, "make", cloud, str(points)])
+            if o.info:
+                _, seconds, peak = run([o.pnetc, "info", cloud])
+                print(f"{points:10d} {peak:7.0f} {seconds:8.1f}", flush=True)
+                continue
             command = [o.pnetc, "infer", o.model, "--weights", folder / "run", "--input", cloud, "-v", "--threads", o.threads,
                        "--map", "rgb=intensity*1/65535"]
             text, seconds, peak = run(command + ["-o", folder / "tiled.las", "--tile", o.tile])
@@ -109,4 +115,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["make"]:
+        make_las(sys.argv[2], int(sys.argv[3]))
+    else:
+        main()

@@ -166,7 +166,7 @@ static enum pnet_status put_block(const struct pnet_las_writer *w,
     return st;
 }
 
-/* What becomes of some records. */
+/* Uses some records: sums them up, writes them, or compresses them. */
 typedef enum pnet_status use_rows(struct pnet_las_writer *w, void *to, const uint8_t *records,
     int64_t rows, struct pnet_error *e);
 

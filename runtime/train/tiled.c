@@ -134,7 +134,7 @@ static void divide(const struct job *j)
         }
 }
 
-/* What becomes of a tile that has run. A cloud is one sample, however many tiles it has. */
+/* Takes the result of a tile, or adds its statistics. A cloud counts as one sample: its first tile does. */
 static enum pnet_status take_tile(
     const struct job *j, int64_t number, const struct pnet_cloud_tile *tile, struct pnet_error *e)
 {

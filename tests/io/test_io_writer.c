@@ -100,7 +100,8 @@ static void check_shapes(void)
     remove(path);
 }
 
-/* Records with bytes that nobody describes, of every point format; a coordinate beyond what is kept drops the third point. */
+/* LAS files of every point format. Their records end in bytes without a description; the third point is dropped, since it lies
+   beyond 1e18 m. */
 static void check_las(void)
 {
     static struct las l;
