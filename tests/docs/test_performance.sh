@@ -15,8 +15,9 @@ for page in performance gpu; do
     awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 }
         inside && sub(/\\$/, "") { line = line $0; next }
         inside { print line $0; line = "" }' "$root/docs/$page.md" >commands
-    # On a GPU: what computes there, and tests that are for one. Planning is not. With PyTorch: tests/cli/test_autocast.sh.
-    grep -vE '(pnet-bench|losses.sh) .*--device cuda|^ncu |test_cuda|^python3 bench/autocast' commands >here
+    # On a GPU: what computes there, and tests that are for one. Planning is not. What needs Python: tests/cli/test_autocast.sh and
+    # tests/cli/test_bench_tiles.sh.
+    grep -vE '(pnet-bench|losses.sh) .*--device cuda|^ncu |test_cuda|^python3 ' commands >here
     [ "$(wc -l <here)" -ge 2 ] || { echo "docs/$page.md: hardly any commands found: is the extraction broken?" >&2; exit 1; }
     while read -r line; do
         small=$(printf '%s\n' "$line" | sed 's/--points 700000/--points 3000/; s/--points 100000/--points 2000/
