@@ -20,7 +20,7 @@ cuobjdump)
     ;;
 readers)
     name=readers
-    packages='numpy laspy lazrs plyfile h5py pye57'
+    packages='numpy laspy lazrs plyfile pypcd4 h5py pye57'
     ;;
 laszip)
     name=laszip

@@ -1,10 +1,12 @@
-"""Compares what pnetc wrote with what other programs read: laspy, with lazrs for compressed points, plyfile and NumPy.
+"""Compares what pnetc wrote with what other programs read: laspy, with lazrs for compressed points, plyfile, pypcd4 and NumPy.
 
 readers.py kept IN OUT.las       OUT has the header, records and points of IN, LAS or LAZ
 readers.py packed OUT.las OUT.laz  OUT.laz is OUT.las, compressed: for lazrs and LASzip
 readers.py make OUT.las          writes a file of several chunks, with extra dimensions and extended records
 readers.py las OUT.las TEXT.csv  laspy finds the values that TEXT has, which pnetc read from OUT
 readers.py ply OUT.ply TEXT.csv  the same for plyfile
+readers.py table KIND OUT.npy    writes records of that kind: near, far or stamps
+readers.py holds KIND IN.npy OUT  OUT, of any other format, has the rows of IN, in the types that docs/formats.md names
 readers.py same OUT.las OUT.ply  both have the same `class` and `score`, row by row, and the same places
 readers.py labels S.npy F CODES  F has the codes, with commas between, of the classes with the highest scores in S.npy; no row of NaN
 """
@@ -15,6 +17,7 @@ import sys
 import laspy
 import numpy as np
 import plyfile
+import pypcd4
 
 HEADER = [
     "version", "file_source_id", "uuid", "system_identifier", "generating_software", "creation_date", "point_count",
@@ -129,6 +132,91 @@ def check_ply(path, text):
         assert same(vertices[name], values), name
 
 
+KINDS = {  # fields behind the coordinates, and the types that hold all of them
+    "near": ("f4", {"intensity": "f4", "ring": "u1", "red": "u1", "green": "u1", "blue": "u1", "step": "i2"}),
+    "far": ("f8", {
+        "real": "f8", "red": "u1", "green": "u1", "blue": "u1", "alpha": "u1", "small": "i1", "code": "i4", "count": "u4",
+    }),
+    "stamps": ("f8", {"red": "u2", "green": "u2", "blue": "u2", "stamp": "i8", "id": "u8", "single": "f4"}),
+}
+
+
+def make_table(kind, path):
+    """Values over the whole range of each type; a point without coordinates, and numbers that are none."""
+    coordinate, fields = KINDS[kind]
+    random, n = np.random.default_rng(11), 1000
+    rows = np.empty(n, [(axis, coordinate) for axis in "xyz"] + list(fields.items()))
+    for axis, origin in zip("xyz", (0, 0, 0) if coordinate == "f4" else (154000, 463000, -30)):
+        rows[axis] = origin + np.rint(random.normal(0, 40, n) * 1024) / 1024  # in steps that a transform in double keeps
+    rows["y"][17] = np.nan
+    for name, code in fields.items():
+        if code[0] == "f":
+            rows[name] = random.normal(0, 1, n)
+            rows[name][3::100] = np.nan
+        else:
+            limits = np.iinfo(code)
+            rows[name] = random.integers(limits.min, limits.max, n, code, endpoint=True)
+            rows[name][:2] = limits.min, limits.max
+    np.save(path, rows)
+
+
+def unpack_colours(columns):
+    """The fields of which PCD's rgb and rgba are made."""
+    for name, parts in (("rgb", {"red": 16, "green": 8, "blue": 0}), ("rgba", {"red": 16, "green": 8, "blue": 0, "alpha": 24})):
+        if name in columns:
+            packed = columns.pop(name)
+            assert packed.dtype == np.uint32, packed.dtype
+            assert name == "rgba" or not (packed >> 24).any()
+            columns.update((part, (packed >> shift & 255).astype("u1")) for part, shift in parts.items())
+    return columns
+
+
+def read_lines(path, types):
+    """The columns of a text, each read as its type."""
+    comma = path.endswith(".csv")
+    with open(path) as file:
+        lines = file.read().splitlines()
+    if path.endswith(".pts"):
+        assert int(lines.pop(0)) == len(lines) - 1
+    names = (lines[0] if comma else lines[0].removeprefix("# ")).split("," if comma else " ")
+    rows = [line.split("," if comma else " ") for line in lines[1:]]
+    return {name: np.array([(int if types[name].kind in "iu" else float)(row[k]) for row in rows], types[name])
+            for k, name in enumerate(names)}
+
+
+def read_table(path, types):
+    """The columns of a file of any format but LAS."""
+    names = list(types)
+    if path.endswith(".bin"):
+        names = ["x", "y", "z", "intensity"] + ["ring"] * path.endswith(".pcd.bin")
+        return dict(zip(names, np.fromfile(path, "<f4").reshape(-1, len(names)).T))
+    if path.endswith(".npy"):
+        rows = np.load(path)
+        return dict(zip(names, rows.T)) if rows.ndim == 2 else {name: rows[name] for name in rows.dtype.names}
+    if path.endswith(".ply"):
+        vertices = plyfile.PlyData.read(path)["vertex"]
+        return {p.name: np.asarray(vertices[p.name]) for p in vertices.properties}
+    if path.endswith(".pcd"):
+        cloud = pypcd4.PointCloud.from_path(path)
+        return unpack_colours({name: np.asarray(cloud.pc_data[name]) for name in cloud.fields})
+    return read_lines(path, types)
+
+
+def check_holds(kind, source, path):
+    want = np.load(source)
+    types = {name: want.dtype[name] for name in want.dtype.names}
+    columns = read_table(path, types)
+    matrix = {"near": "f4", "far": "f8"}.get(kind) if path.endswith(".npy") else "f4" if path.endswith(".bin") else None
+    assert len(columns) >= 4 and (path.endswith(".bin") or sorted(columns) == sorted(types)), list(columns)
+    for name, got in columns.items():
+        assert got.dtype == (matrix or types[name]), f"{name}: {got.dtype}"
+        values = want[name].copy()
+        if name in "xyz":  # a point that lacks one coordinate has none
+            values[np.isnan(want["y"])] = np.nan
+        values = values.astype(got.dtype)
+        assert np.array_equal(got, values, equal_nan=True), f"{name}: {got[got != values][:5]}, not {values[got != values][:5]}"
+
+
 def check_labels(scores, path, codes):
     """As the tools of SemanticKITTI, nuScenes and ScanNet read them."""
     want = np.array([int(c) for c in codes.split(",")])[np.load(scores).argmax(axis=1)]
@@ -144,5 +232,10 @@ def check_labels(scores, path, codes):
     assert len(np.unique(got)) > 1, "one class alone compares nothing"
 
 
+COMMANDS = {
+    "kept": check_kept, "packed": check_packed, "make": make, "las": check_las, "ply": check_ply, "table": make_table,
+    "holds": check_holds, "same": check_same, "labels": check_labels,
+}
+
 if __name__ == "__main__":
-    {"kept": check_kept, "packed": check_packed, "make": make, "las": check_las, "ply": check_ply, "same": check_same, "labels": check_labels}[sys.argv[1]](*sys.argv[2:])
+    COMMANDS[sys.argv[1]](*sys.argv[2:])

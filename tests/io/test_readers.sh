@@ -1,6 +1,6 @@
-# What pnetc writes as LAS, PLY and labels holds the same for independent readers. PNET_READERS_PYTHON names a Python with laspy, lazrs and
-# plyfile, which `sh tests/venv.sh readers` makes; without it the test is skipped. LAZ is compared where PNET_LASZIP_LIBRARY names a
-# liblaszip, as `sh tests/venv.sh laszip` does.
+# What pnetc writes holds the same for independent readers, in each format. PNET_READERS_PYTHON names a Python with laspy, lazrs,
+# plyfile and pypcd4, which `sh tests/venv.sh readers` makes; without it the test is skipped. LAZ is compared where
+# PNET_LASZIP_LIBRARY names a liblaszip, as `sh tests/venv.sh laszip` does.
 . tests/cli/common.sh
 [ "${PNET_READERS_PYTHON-}" ] || { echo 'skipped: PNET_READERS_PYTHON names no Python'; exit 77; }
 readers() { # ARGUMENTS of readers.py
@@ -54,6 +54,16 @@ if [ "${PNET_LASZIP_LIBRARY-}" ]; then
 else
     echo 'LAZ is not compared: PNET_LASZIP_LIBRARY names no liblaszip'
 fi
+
+# The other formats, with the values of NumPy's own files. plyfile reads no integers of 64 bits, and a .bin has no doubles.
+for kind in near far stamps; do
+    readers table $kind "$work/$kind.npy"
+    for ending in pcd ply npy csv txt xyz pts bin pcd.bin; do
+        case $kind.$ending in stamps.ply | far.*bin | stamps.*bin) continue ;; esac
+        convert "$work/$kind.npy" "$work/table_$kind.$ending"
+        readers holds $kind "$work/$kind.npy" "$work/table_$kind.$ending"
+    done
+done
 
 # Text with all types of numbers, as LAS and PLY. These have the values that are written as text again. plyfile reads no integers of
 # 64 bits, which PLY has where double does not hold them.
