@@ -4,6 +4,7 @@
 #include "compiler/cli/label_file.h"
 #include "compiler/cli/result_columns.h"
 #include "runtime/io/cloud.h"
+#include "runtime/io/cloud_check.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/guard.h"
@@ -248,6 +249,21 @@ static enum pnet_status load_batch(struct inference *f, char *const *paths,
     return st;
 }
 
+/* Finds what the output would be refused for, before the network runs. `c`: the cloud whose points the rows of the result are. */
+static enum pnet_status check_output(struct inference *f, const char *input, const char *output,
+    const struct pnet_cloud *c, struct pnet_error *e)
+{
+    struct pnet_cloud like;
+    if (f->labels) return PNET_OK;
+    enum pnet_status st = pnet_cli_check_codes(
+        &f->codes, f->weights.map.classes, f->weights.map.class_count, c, input, output, e);
+    if (st || form_of(f->plan) != OF_POINTS || ends_with(output, ".npy")) return st;
+    st = pnet_cli_make_like(f, input, c, f->plan->tensors[f->plan->result].type.width, &like, e);
+    if (!st) st = pnet_cloud_check_like(output, &like, e);
+    pnet_cli_free_like(&like);
+    return st ? st : pnet_cloud_check_points(output, c, e);
+}
+
 /* `paths`: a cloud for each input of the feed. */
 static enum pnet_status infer_one(
     struct inference *f, char *const *paths, const char *output, struct pnet_error *e)
@@ -265,9 +281,7 @@ static enum pnet_status infer_one(
         if (st || done) return st;
     }
     enum pnet_status st = load_batch(f, paths, clouds, &b, e);
-    if (!st && output && !f->labels)
-        st = pnet_cli_check_codes(&f->codes, f->weights.map.classes, f->weights.map.class_count,
-            &clouds[place], input, output, e);
+    if (!st && output) st = check_output(f, input, output, &clouds[place], e);
     m.loaded = pnet_seconds();
     if (!st) st = pnet_cli_compute(&f->computing, input, b, &result, &rows, &m, e);
     pnet_batch_free(b);

@@ -4,6 +4,7 @@
 #include "compiler/cli/ranges.h"
 #include "compiler/cli/weights.h"
 #include "runtime/io/cloud.h"
+#include "runtime/io/cloud_check.h"
 #include "runtime/data/dataset_pose.h"
 #include "runtime/data/doubt.h"
 #include "runtime/base/json.h"
@@ -61,8 +62,11 @@ static enum pnet_status read_clouds(struct registration *r, const struct pnet_in
         if (!r->side[i].cloud.rows)
             return pnet_error_set(e, PNET_BAD_DATA, "%s holds no points", r->request->paths[i]);
     }
-    r->rows = r->side[0].cloud.rows;
-    return PNET_OK;
+    const struct pnet_cloud *source = &r->side[0].cloud;
+    r->rows = source->rows;
+    if (!r->request->output) return PNET_OK;
+    enum pnet_status st = pnet_cloud_check_like(r->request->output, source, e);
+    return st ? st : pnet_cloud_check_missing(r->request->output, source, 0, e);
 }
 
 /* The features that the net computes for one cloud, and the points they belong to. */

@@ -5,6 +5,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/data/lowest.h"
 #include "runtime/data/tile_store.h"
+#include "runtime/io/cloud_check.h"
 #include "runtime/io/cloud_writer.h"
 #include "runtime/io/npy.h"
 #include "runtime/io/pieces.h"
@@ -54,6 +55,12 @@ static enum pnet_status each_piece(struct work *w, visitor *visit, struct pnet_e
     return st;
 }
 
+static bool is_matrix(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".npy") == 0;
+}
+
 /* ---- what is decided by all points ---- */
 
 static enum pnet_status count_piece(
@@ -61,7 +68,9 @@ static enum pnet_status count_piece(
 {
     const struct pnet_input_map *map = &w->f->weights.map;
     int n = 0;
-    enum pnet_status st = pnet_tile_store_count(w->store, c->rows, c->xyz, e);
+    enum pnet_status st = PNET_OK;
+    if (!is_matrix(w->output)) st = pnet_cloud_check_missing(w->output, c, first, e);
+    if (!st) st = pnet_tile_store_count(w->store, c->rows, c->xyz, e);
     pnet_frame_add(&w->frame, c->xyz, c->rows, c->offset);
     for (int i = 0; i < w->input->field_count; i++)
         for (int k = 0; k < w->input->fields[i].width && !st; k++)
@@ -301,37 +310,11 @@ static enum pnet_status write_matrix(struct work *w, struct pnet_error *e)
     return st;
 }
 
-/* Makes a cloud without rows that has what the pieces of the output have in common. */
-static enum pnet_status like_pieces(struct work *w, struct pnet_cloud *like, struct pnet_error *e)
-{
-    const struct pnet_cloud *from = &w->outline->cloud;
-    *like = *from;
-    like->fields = NULL;
-    like->field_count = 0;
-    like->file_row = NULL;
-    like->xyz = NULL;
-    like->exact = NULL;
-    for (int i = 0; i < from->field_count; i++) {
-        struct pnet_field *f = pnet_cloud_add(like, from->fields[i].name, from->fields[i].type);
-        if (!f) return pnet_error_memory(e);
-        f->untyped = from->fields[i].untyped;
-        f->part = from->fields[i].part;
-    }
-    float none = 0;
-    return pnet_cli_add_result(w->f, w->path, like, &none, NULL, (int)w->width, e);
-}
-
-static void free_like(struct pnet_cloud *like)
-{
-    like->las = NULL; /* the outline's */
-    like->array = NULL;
-    pnet_cloud_free(like);
-}
-
 static enum pnet_status write_cloud(struct work *w, struct pnet_error *e)
 {
     struct pnet_cloud like;
-    enum pnet_status st = like_pieces(w, &like, e);
+    enum pnet_status st =
+        pnet_cli_make_like(w->f, w->path, &w->outline->cloud, (int)w->width, &like, e);
     if (!st) st = pnet_cloud_writer_open(w->output, &like, w->outline->file_rows, &w->cloud, e);
     for (bool again = true; again && !st;) {
         w->bad = 0;
@@ -342,14 +325,8 @@ static enum pnet_status write_cloud(struct work *w, struct pnet_error *e)
         st = pnet_cloud_writer_close(w->cloud, e);
     else
         pnet_cloud_writer_drop(w->cloud);
-    free_like(&like);
+    pnet_cli_free_like(&like);
     return st;
-}
-
-static bool is_matrix(const char *path)
-{
-    size_t n = strlen(path);
-    return n > 4 && strcmp(path + n - 4, ".npy") == 0;
 }
 
 /* ---- all of it ---- */
@@ -369,6 +346,17 @@ static bool needs_all(const struct inference *f, const struct pnet_input *in)
     return false;
 }
 
+/* Finds what the output would be refused for, before anything is computed. */
+static enum pnet_status check_output(struct work *w, struct pnet_error *e)
+{
+    struct pnet_cloud like;
+    enum pnet_status st =
+        pnet_cli_make_like(w->f, w->path, &w->outline->cloud, (int)w->width, &like, e);
+    if (!st) st = pnet_cloud_check_like(w->output, &like, e);
+    pnet_cli_free_like(&like);
+    return st;
+}
+
 /* Opens the file; *whole says that it must be read as a whole. */
 static enum pnet_status open_file(struct work *w, bool *whole, struct pnet_error *e)
 {
@@ -385,8 +373,9 @@ static enum pnet_status open_file(struct work *w, bool *whole, struct pnet_error
     if (*warning) pnet_cli_notice("%s", warning);
     st = pnet_cloud_name_columns(hints.columns, hints.column_count, &w->outline->cloud, w->path, e);
     if (st) return st;
-    return pnet_cli_check_codes(&f->codes, f->weights.map.classes, f->weights.map.class_count,
+    st = pnet_cli_check_codes(&f->codes, f->weights.map.classes, f->weights.map.class_count,
         &w->outline->cloud, w->path, w->output, e);
+    return st || is_matrix(w->output) ? st : check_output(w, e);
 }
 
 static enum pnet_status compute_and_write(struct work *w, struct pnet_error *e)

@@ -51,6 +51,34 @@ enum pnet_status pnet_cli_add_result(struct inference *f, const char *input, str
     return st;
 }
 
+enum pnet_status pnet_cli_make_like(struct inference *f, const char *input,
+    const struct pnet_cloud *from, int width, struct pnet_cloud *like, struct pnet_error *e)
+{
+    *like = *from;
+    like->rows = 0;
+    like->file_rows = 0;
+    like->fields = NULL;
+    like->field_count = 0;
+    like->file_row = NULL;
+    like->xyz = NULL;
+    like->exact = NULL;
+    for (int i = 0; i < from->field_count; i++) {
+        struct pnet_field *field = pnet_cloud_add(like, from->fields[i].name, from->fields[i].type);
+        if (!field) return pnet_error_memory(e);
+        field->untyped = from->fields[i].untyped;
+        field->part = from->fields[i].part;
+    }
+    float none = 0;
+    return pnet_cli_add_result(f, input, like, &none, NULL, width, e);
+}
+
+void pnet_cli_free_like(struct pnet_cloud *like)
+{
+    like->las = NULL; /* of the cloud that it was made from */
+    like->array = NULL;
+    pnet_cloud_free(like);
+}
+
 int64_t pnet_cli_not_finite(const float *numbers, int64_t count)
 {
     int64_t bad = 0;

@@ -40,6 +40,12 @@ void pnet_cli_doubt_frame(
 enum pnet_status pnet_cli_add_result(struct inference *f, const char *input, struct pnet_cloud *c,
     const float *result, const int64_t *row_of, int width, struct pnet_error *e);
 
+/* Makes a cloud without rows that has what rows of `from`, with results of that width, have in common. The caller frees it with
+   pnet_cli_free_like, before what `from` owns. */
+enum pnet_status pnet_cli_make_like(struct inference *f, const char *input,
+    const struct pnet_cloud *from, int width, struct pnet_cloud *like, struct pnet_error *e);
+void pnet_cli_free_like(struct pnet_cloud *like);
+
 /* Returns how many of the numbers are not finite. */
 int64_t pnet_cli_not_finite(const float *numbers, int64_t count);
 /* Warns that `bad` of `count` numbers of a result are not finite, if there are any: later steps of a user may not notice. */

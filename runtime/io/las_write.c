@@ -337,6 +337,14 @@ static enum pnet_status begin_laz(struct pnet_writing *writing, struct pnet_erro
     return st ? st : begin_writing(writing, e);
 }
 
+/* The point format, which new fields may raise, is known as soon as the fields have their places. */
+static enum pnet_status place_laz(struct pnet_writing *writing, struct pnet_error *e)
+{
+    const struct pnet_las_writer *w = writing->own;
+    enum pnet_status st = place(writing, e);
+    return st ? st : pnet_laz_check_format(w->path, w->layout.format, e);
+}
+
 static enum pnet_status begin_packing(struct pnet_writing *writing, struct pnet_error *e)
 {
     struct pnet_las_writer *w = writing->own;
@@ -381,7 +389,7 @@ static enum pnet_status write_packed(struct pnet_writing *writing, struct pnet_e
 const struct pnet_writing_kind pnet_laz_writing = {.size = sizeof(struct pnet_las_writer),
     .begin = begin_laz,
     .see = see_rows,
-    .seen = place,
+    .seen = place_laz,
     .head = begin_packing,
     .put = pack_piece,
     .tail = write_packed,

@@ -69,6 +69,14 @@ static enum pnet_status begin(struct pnet_laz_packer *p, struct pnet_error *e)
         p->path, p->l->major, p->l->minor, p->l->revision);
 }
 
+enum pnet_status pnet_laz_check_format(const char *path, unsigned format, struct pnet_error *e)
+{
+    if (format != 4 && format != 5 && format <= 8) return PNET_OK;
+    return pnet_error_set(e, PNET_USAGE,
+        "%.400s: points with waveforms (format %u) are not written as LAZ: write .las", path,
+        format);
+}
+
 enum pnet_status pnet_laz_pack_new(const char *path, unsigned format, size_t record,
     struct pnet_laz_packer **p, struct pnet_error *e)
 {
@@ -76,10 +84,6 @@ enum pnet_status pnet_laz_pack_new(const char *path, unsigned format, size_t rec
     enum pnet_status st = pnet_laszip_open(path, &l, e);
     *p = NULL;
     if (st) return st;
-    if (format == 4 || format == 5 || format > 8)
-        return pnet_error_set(e, PNET_USAGE,
-            "%.400s: points with waveforms (format %u) are not written as LAZ: write .las", path,
-            format);
     *p = malloc(sizeof **p);
     if (!*p) return pnet_error_memory(e);
     **p = (struct pnet_laz_packer){

@@ -19,8 +19,11 @@ struct pnet_laz_packed {
     size_t points_size;
 };
 
-/* Begins to compress records of a point format, `record` bytes each. The caller frees *p. PNET_USAGE: there is no liblaszip, or
-   the format has waveforms; PNET_FAILED: the library or the system refused; PNET_NO_MEMORY. `path` stands in messages, and must
+/* Checks that points of that format can be compressed. PNET_USAGE: they have waveforms. */
+enum pnet_status pnet_laz_check_format(const char *path, unsigned format, struct pnet_error *e);
+
+/* Begins to compress records of a point format without waveforms, `record` bytes each. The caller frees *p. PNET_USAGE: there is
+   no liblaszip; PNET_FAILED: the library or the system refused; PNET_NO_MEMORY. `path` stands in messages, and must
    outlive the packer. */
 enum pnet_status pnet_laz_pack_new(const char *path, unsigned format, size_t record,
     struct pnet_laz_packer **p, struct pnet_error *e);

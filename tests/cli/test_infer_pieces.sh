@@ -109,6 +109,33 @@ same "$work/whole.npy" "$work/tiled.npy"
 infer 5 "$work/row.ply" "$work/none.npy" -q --memory 2MB --tile 1km
 says 'smaller tiles take less memory (--tile): no room'
 
+# An output that cannot hold the cloud is refused before anything is computed, for which there is too little memory here.
+name=a_name_of_more_than_32_bytes_for_las
+awk -v name=$name '{ print $0 "," (NR == 1 ? name : NR) }' "$work/row.csv" >"$work/long.csv"
+{ cat "$work/row.csv"; echo nan,1,1,2,3,4; } >"$work/lacking.csv"
+{ cat "$work/row.csv"; echo 5000000,1,1,2,3,4; } >"$work/wide.csv"
+printf '1 0 0 0 0 1 0 0 0 0 1 0\n' >"$work/identity.txt"
+refused() { # CLOUD MESSAGE
+    infer 5 "$work/$1.csv" "$work/none.csv" -q --memory 2MB
+    infer 2 "$work/$1.csv" "$work/none.las" -q --memory 2MB
+    says "$2"
+    check "nothing is left of $1" test ! -e "$work/none.las"
+}
+refused long "\"$name\": names of LAS have at most 32 bytes"
+refused lacking "row $(($(wc -l <"$work/row.csv") - 1)) has no x" # rows count from 0, behind the line of names
+infer 2 "$work/wide.csv" "$work/none.las" -q --memory 2MB
+says 'LAS would be off by up to'
+for cloud in long lacking; do
+    each --input "$work/$cloud.csv" -o "$work/$cloud.ply"
+    infer 2 "$work/$cloud.ply" "$work/none.las" --tile 3m
+    check "no tile was computed" hides -E 'points and results|tiles that are done' "$err"
+    check "nothing is left of $cloud" test ! -e "$work/none.las.tiles"
+    run 0 register "$work/$cloud.ply" "$work/$cloud.ply" --from "$work/identity.txt" -q
+    check "it prints the pose" test -s "$out"
+    run 2 register "$work/$cloud.ply" "$work/$cloud.ply" --from "$work/identity.txt" -o "$work/none.las" -q
+    check "no pose was computed" test ! -s "$out"
+done
+
 # Something else of that name is not touched.
 mkdir "$work/mine.las.tiles"
 echo diary >"$work/mine.las.tiles/done"
