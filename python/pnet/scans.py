@@ -20,6 +20,8 @@ E57_FIELDS = {
     "intensity": "intensity", "colorRed": "red", "colorGreen": "green", "colorBlue": "blue", "rowIndex": "row",
     "columnIndex": "column",
 }
+# The extension of E57 for normals, whose fields have the prefix that the file gives it.
+NORMALS_URI = "http://www.libe57.org/E57_NOR_surface_normals.txt"
 OTHER_CLOUDS = (".las", ".laz", ".pcd", ".xyz", ".txt", ".csv", ".pts", ".bin", ".npz", ".h5", ".hdf5")
 COORDINATES = {
     "cartesian": ("cartesianX", "cartesianY", "cartesianZ"),
@@ -135,7 +137,8 @@ def _e57_scan(pye57, file, index):
     if system is None:
         raise Refused(f"scan {index} has no coordinates: its fields are {', '.join(present)}")
     state = system + "InvalidState"
-    wanted = [n for n in (*COORDINATES[system], state, *E57_FIELDS) if n in present]
+    normals = _e57_normals(file, present)
+    wanted = [n for n in (*COORDINATES[system], state, *E57_FIELDS, *normals) if n in present]
     data = _e57_columns(pye57, file, header, wanted, count)
     a, b, c = (data[name] for name in COORDINATES[system])
     xyz = np.stack([a, b, c] if system == "cartesian" else
@@ -154,8 +157,21 @@ def _e57_scan(pye57, file, index):
         else:
             values = _narrow(values) if name == "intensity" else values.astype(np.int32)
         fields[called] = values
-    known = {name for names in COORDINATES.values() for name in names} | {"cartesianInvalidState", "sphericalInvalidState"}
+    if normals:
+        turned = np.stack([data[name][found] for name in normals], axis=1) @ rotation.T
+        fields.update((called, values.astype(np.float32)) for called, values in zip(("nx", "ny", "nz"), turned.T))
+    known = {name for names in COORDINATES.values() for name in names} | {s + "InvalidState" for s in COORDINATES} | {*normals}
     return Scan(fields, count - int(found.sum()), [n for n in present if n not in known and n not in E57_FIELDS])
+
+
+def _e57_normals(file, present):
+    """The names of the three fields of normals, or none."""
+    image = file.image_file
+    for i in range(image.extensionsCount()):
+        names = [f"{image.extensionsPrefix(i)}:normal{axis}" for axis in "XYZ"]
+        if image.extensionsUri(i) == NORMALS_URI and set(names) <= set(present):
+            return names
+    return []
 
 
 def _e57_columns(pye57, file, header, names, count):

@@ -9,6 +9,7 @@ import numpy
 import pye57
 from pye57 import libe57
 
+from pnet import scans
 from test_scans import PNETC, Scans, read_ply
 
 TURN = math.radians(30)
@@ -118,6 +119,33 @@ class E57(Scans):
             numpy.stack([second[n] for n in "xyz"], 1), [[2, 0, 0], [0, 2, 0], [0, 0, 2]], rtol=0, atol=1e-12)
         numpy.testing.assert_array_equal(second["red"], [0, 102, 255])
         self.assertEqual(len(third["x"]), 0)
+
+    def test_normals(self):
+        """Normals are turned with the scan, under any prefix; fields of another extension that are called so are left out."""
+        random = numpy.random.default_rng(5)
+        xyz, normals = random.normal(size=(2, 20, 3))
+        normals /= numpy.linalg.norm(normals, axis=1, keepdims=True)
+        pose = {"rotation": {"w": math.cos(TURN / 2), "x": 0.0, "y": 0.0, "z": math.sin(TURN / 2)},
+                "translation": {"x": 1.0, "y": 2.0, "z": 3.0}}
+        for prefix, uri in ("nor", scans.NORMALS_URI), ("n", scans.NORMALS_URI), ("nor", "http://example.org/other"):
+            with pye57.E57(self.path("n.e57"), mode="w") as file:
+                image = file.image_file
+                image.extensionsAdd(prefix, uri)
+                fields = {"cartesian" + "XYZ"[k]: (libe57.FloatNode(image, 0.0), xyz[:, k]) for k in range(3)}
+                for k in range(3):
+                    fields[f"{prefix}:normal{'XYZ'[k]}"] = (libe57.FloatNode(image, 0.0), normals[:, k])
+                add_scan(file, fields, pose)
+            code, out, err = self.convert("n.e57", "n.ply")
+            self.assertEqual((code, err), (0, ""))
+            got = read_ply(self.path("n.ply"))
+            if uri != scans.NORMALS_URI:
+                self.assertEqual(list(got), ["x", "y", "z"])
+                self.assertIn("left out, fields: nor:normalX, nor:normalY, nor:normalZ\n", out)
+                continue
+            self.assertEqual((list(got), out), (["x", "y", "z", "nx", "ny", "nz"], f"{self.path('n.ply')}: 20 points\n"))
+            self.assertEqual(got["nx"].dtype, "<f4")
+            numpy.testing.assert_allclose(
+                numpy.stack([got[n] for n in ("nx", "ny", "nz")], 1), turned(normals, [0, 0, 0]), rtol=0, atol=1e-6)
 
     def test_refused(self):
         with open(self.path("a.e57"), "wb") as file:
