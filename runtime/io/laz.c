@@ -394,11 +394,32 @@ static enum pnet_status count_chunk(
     return status;
 }
 
+/* Tells whether bytes of the last chunk are left over behind the points that the header counts, `before` of them before it: an
+   encoder of points one by one ends its chunk where the decoder ends. */
+static enum pnet_status find_surplus(struct pnet_laz_reader *u, const struct chunk *c,
+    uint64_t before, bool *found, struct pnet_error *e)
+{
+    uint64_t rows = 1;
+    *found = false;
+    if (u->layered || u->z.rows <= before || u->z.rows - before >= c->most) return PNET_OK;
+    uint8_t *record = malloc(u->z.record);
+    if (!record) return pnet_error_memory(e);
+    u->chunk = *c;
+    u->chunk.points = u->z.rows - before;
+    enum pnet_status status = begin_chunk(u, e);
+    for (uint64_t left = u->chunk.points; left && status == PNET_OK; left--, rows = 1)
+        status = decode_points(u, &rows, record, e);
+    *found = status == PNET_OK && u->points.at != u->points.end;
+    free(record);
+    return status;
+}
+
 enum pnet_status pnet_laz_count(const struct pnet_laz *z, uint64_t *count, struct pnet_error *e)
 {
     struct pnet_laz_reader *u;
     struct chunk c = {.index = 0};
-    uint64_t found = 0, some;
+    uint64_t found = 0, some = 0;
+    bool surplus = false;
     *count = 0;
     enum pnet_status status = pnet_laz_open(z, &u, e);
     if (status != PNET_OK) return status;
@@ -408,6 +429,9 @@ enum pnet_status pnet_laz_count(const struct pnet_laz *z, uint64_t *count, struc
         if (status == PNET_OK) status = count_chunk(u, &c, &some, e);
         if (status == PNET_OK) found += some;
     }
+    if (status == PNET_OK && chunks && found <= z->rows)
+        status = find_surplus(u, &c, found - some, &surplus, e);
+    if (surplus) found = z->rows + 1;
     pnet_laz_close(u);
     if (status == PNET_OK) *count = found;
     return status;

@@ -41,8 +41,9 @@ void pnet_laz_rewind(struct pnet_laz_reader *r);
 enum pnet_status pnet_laz_unpack(const struct pnet_laz *z, uint8_t **records, struct pnet_error *e);
 
 /* Sets *count to the number of points that the chunks hold at least, of a file whose points can be read. Of old point formats in
-   chunks of one size these are the points up to the first one of the last chunk. 0: nothing tells it. Decodes no points.
-   PNET_BAD_DATA: the table of chunks is damaged behind the points that the header counts. */
+   chunks of one size these are the points up to the first one of the last chunk, or one more than the header counts if bytes of
+   that chunk are left over behind them, for which its points are decoded. 0: nothing tells it. PNET_NO_MEMORY; PNET_BAD_DATA:
+   the table of chunks is damaged behind the points that the header counts. */
 enum pnet_status pnet_laz_count(const struct pnet_laz *z, uint64_t *count, struct pnet_error *e);
 
 #endif
