@@ -1,4 +1,4 @@
-# The table "Where is what" of docs/architecture.md: its paths exist, and a file defines or declares what is named behind it.
+# The table of questions of docs/where.md: its paths exist, and a file defines or declares what is named behind it.
 set -u
 status=0 rows=0
 while IFS='|' read -r _ question answer _; do
@@ -10,17 +10,17 @@ while IFS='|' read -r _ question answer _; do
         case $word in
         */*)
             path=$word
-            [ -e "$path" ] || { echo "docs/architecture.md:$question: $path is not there"; status=1; }
+            [ -e "$path" ] || { echo "docs/where.md:$question: $path is not there"; status=1; }
             ;;
         class_ | PNET_LOSS) ;;
         *)
             grep -qw -- "$word" "$path" 2> /dev/null ||
-                { echo "docs/architecture.md:$question: no $word in $path"; status=1; }
+                { echo "docs/where.md:$question: no $word in $path"; status=1; }
             ;;
         esac
     done
 done <<EOF
-$(sed -n '/^## Where is what/,/^## Terms/p' docs/architecture.md | grep '^| ' | grep -v '^| question')
+$(sed -n '/^## Questions/,/^## Folders/p' docs/where.md | grep '^| ' | grep -v '^| question')
 EOF
 [ $rows -ge 15 ] || { echo "only $rows rows found"; status=1; }
 exit $status
