@@ -137,7 +137,7 @@ static void measure_spread(
     free(own);
 }
 
-/* The host has the order first: every device makes the same one. */
+/* Makes the order on the CPU and measures its spread; times the device, which must make the same order. */
 static enum pnet_status measure_order(const struct options *o, const struct scene *s,
     struct orders_there *there, enum pnet_order kind, struct row *row, struct pnet_error *e)
 {

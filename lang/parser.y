@@ -73,7 +73,7 @@ items: %empty
     | items headless body
     ;
 
-/* From an error on; what follows is taken seriously again. */
+/* The tokens from an error to the next item. yyerrok: an error in that item is reported again. */
 skipped: error SYNC { yyerrok; }
     ;
 

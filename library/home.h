@@ -28,7 +28,8 @@ struct pnet_rooms {
     int count;
 };
 
-/* Reads and checks what options say of `what`, for example "the set lies". PNET_NO_DEVICE: the device is not there. */
+/* Reads device, stream and allocator of an object's options into *p. `what` stands in messages: "the set lies" on the
+   CPU. PNET_USAGE: they contradict each other. PNET_NO_DEVICE: the device is not there. */
 enum pnet_status pnet_home_read(const char *what, const char *device, void *stream,
     const struct pnet_allocator *allocator, struct pnet_home *p, struct pnet_error *e);
 

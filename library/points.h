@@ -46,11 +46,13 @@ static inline int32_t pnet_points_row(const int32_t *order, int64_t row)
 
 /* Is `coarse` a level that was sampled from `fine`, directly or through others? */
 bool pnet_points_reach(const struct pnet_points *fine, const struct pnet_points *coarse);
-/* parent [rows of fine] := the row of `coarse` of each row, both as they are inside. `coarse` is reached from `fine`. */
+/* Writes parent [rows of fine]: for each row of `fine` the row of `coarse` that it belongs to. Rows count in the library's own
+   order, not in the caller's. Needs pnet_points_reach(fine, coarse). */
 void pnet_points_lead(
     const struct pnet_points *fine, const struct pnet_points *coarse, int32_t *parent);
 
-/* other[n] := order[other[n]]; nothing where there is no order. */
+/* Replaces rows in the library's order by rows in the caller's: other[n] = order[other[n]]. Without an order (NULL) both are the
+   same, and nothing changes. */
 void pnet_points_name(int64_t count, const int32_t *order, int32_t *other);
 
 /* PNET_USAGE unless both have the same number of samples and lie on the same device. */

@@ -25,7 +25,7 @@ struct pnet_geo_work {
         set[PNET_GEO_BUFFERS]; /* what a set no longer needs once it is laid out as tiles */
     struct pnet_buffer scratch;
     struct pnet_buffer *
-        idle; /* memory that holds nothing while a slot is built: scratch instead of `scratch`. NULL: none */
+        idle; /* unused while a slot is built, so used in place of `scratch`; NULL: there is none */
 };
 
 enum pnet_status pnet_geo_work_new(const struct pnet_bound *b, struct pnet_memory *m,

@@ -313,7 +313,6 @@ static enum pnet_status refuse_plan(const struct trainer *t, const char *path, s
     return pnet_error_set(e, PNET_USAGE, "%s was trained with other class weights", path);
 }
 
-/* Restores parameters, optimiser and position from the last checkpoint, or says why the training does not fit it. */
 /* A run that went further than it is asked to go is left as it is. */
 static void tell_if_beyond(const struct trainer *t)
 {
@@ -325,6 +324,7 @@ static void tell_if_beyond(const struct trainer *t)
     t->o->warn(t->o->context, text);
 }
 
+/* Restores parameters, optimiser and position from the last checkpoint, or says why the training does not fit it. */
 static enum pnet_status resume(struct trainer *t, struct pnet_error *e)
 {
     const struct pnet_checkpoint *c = t->last;

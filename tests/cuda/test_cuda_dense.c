@@ -446,8 +446,9 @@ static void do_groupnorm_sum(const struct side *d)
     do_sum(d, false, some_groups(d->c));
 }
 
-/* b tells the activation's signs: it is the same everywhere. The gradient comes in y; which of the two that come of it
-   stays in y? The one of what was added is added to where `add`. */
+/* The gradients of a norm to whose result something is added. y holds the incoming gradient; `added` says which gradient y holds
+   afterwards: that of what was added, or that of the norm's input. With `add` it is added to y. The activation takes its signs
+   from b, which has the same values on both devices. */
 static void do_sum_backward(const struct side *d, bool all, int32_t groups, bool added)
 {
     struct pnet_norm n = norm_of(d, all, groups);
