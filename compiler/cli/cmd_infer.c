@@ -253,14 +253,11 @@ static enum pnet_status load_batch(struct inference *f, char *const *paths,
 static enum pnet_status check_output(struct inference *f, const char *input, const char *output,
     const struct pnet_cloud *c, struct pnet_error *e)
 {
-    struct pnet_cloud like;
     if (f->labels) return PNET_OK;
     enum pnet_status st = pnet_cli_check_codes(
         &f->codes, f->weights.map.classes, f->weights.map.class_count, c, input, output, e);
     if (st || form_of(f->plan) != OF_POINTS || ends_with(output, ".npy")) return st;
-    st = pnet_cli_make_like(f, input, c, f->plan->tensors[f->plan->result].type.width, &like, e);
-    if (!st) st = pnet_cloud_check_like(output, &like, e);
-    pnet_cli_free_like(&like);
+    st = pnet_cli_check_like(f, input, c, f->plan->tensors[f->plan->result].type.width, output, e);
     return st ? st : pnet_cloud_check_points(output, c, e);
 }
 

@@ -346,17 +346,6 @@ static bool needs_all(const struct inference *f, const struct pnet_input *in)
     return false;
 }
 
-/* Finds what the output would be refused for, before anything is computed. */
-static enum pnet_status check_output(struct work *w, struct pnet_error *e)
-{
-    struct pnet_cloud like;
-    enum pnet_status st =
-        pnet_cli_make_like(w->f, w->path, &w->outline->cloud, (int)w->width, &like, e);
-    if (!st) st = pnet_cloud_check_like(w->output, &like, e);
-    pnet_cli_free_like(&like);
-    return st;
-}
-
 /* Opens the file; *whole says that it must be read as a whole. */
 static enum pnet_status open_file(struct work *w, bool *whole, struct pnet_error *e)
 {
@@ -375,7 +364,8 @@ static enum pnet_status open_file(struct work *w, bool *whole, struct pnet_error
     if (st) return st;
     st = pnet_cli_check_codes(&f->codes, f->weights.map.classes, f->weights.map.class_count,
         &w->outline->cloud, w->path, w->output, e);
-    return st || is_matrix(w->output) ? st : check_output(w, e);
+    if (st || is_matrix(w->output)) return st;
+    return pnet_cli_check_like(w->f, w->path, &w->outline->cloud, (int)w->width, w->output, e);
 }
 
 static enum pnet_status compute_and_write(struct work *w, struct pnet_error *e)

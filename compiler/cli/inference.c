@@ -1,6 +1,7 @@
 #include "compiler/cli/inference.h"
 #include "compiler/cli/result_columns.h"
 #include "runtime/data/doubt.h"
+#include "runtime/io/cloud_check.h"
 
 #include <math.h>
 
@@ -77,6 +78,16 @@ void pnet_cli_free_like(struct pnet_cloud *like)
     like->las = NULL; /* of the cloud that it was made from */
     like->array = NULL;
     pnet_cloud_free(like);
+}
+
+enum pnet_status pnet_cli_check_like(struct inference *f, const char *input,
+    const struct pnet_cloud *from, int width, const char *output, struct pnet_error *e)
+{
+    struct pnet_cloud like;
+    enum pnet_status st = pnet_cli_make_like(f, input, from, width, &like, e);
+    if (!st) st = pnet_cloud_check_like(output, &like, e);
+    pnet_cli_free_like(&like);
+    return st;
 }
 
 int64_t pnet_cli_not_finite(const float *numbers, int64_t count)

@@ -45,6 +45,10 @@ enum pnet_status pnet_cli_add_result(struct inference *f, const char *input, str
 enum pnet_status pnet_cli_make_like(struct inference *f, const char *input,
     const struct pnet_cloud *from, int width, struct pnet_cloud *like, struct pnet_error *e);
 void pnet_cli_free_like(struct pnet_cloud *like);
+/* Finds what `output` would be refused for, whatever the rows hold, before they are computed: pnet_cloud_check_like of such a
+   cloud. */
+enum pnet_status pnet_cli_check_like(struct inference *f, const char *input,
+    const struct pnet_cloud *from, int width, const char *output, struct pnet_error *e);
 
 /* Returns how many of the numbers are not finite. */
 int64_t pnet_cli_not_finite(const float *numbers, int64_t count);

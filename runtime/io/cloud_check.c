@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Sees the rows of the pieces, and lets the format choose by them, as the first pass over the rows of a file does. */
 static enum pnet_status choose(const char *path, const struct pnet_cloud *like,
